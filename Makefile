@@ -1,0 +1,44 @@
+# Everything here sets itself up: Debian packages, .venv and Python packages are installed when missing (tools/setup.sh).
+
+SHELL := /bin/bash
+PY := .venv/bin/python
+
+# Debian packages that the tools need; the Python of python3-venv is only installed when no Python >= 3.11 is there.
+APT_PACKAGES := git make python3-venv
+
+# More arguments for pytest: make test PYTEST_ARGS="-k render"
+PYTEST_ARGS ?=
+
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench docs gen-docs clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing; nothing when nothing is
+	@tools/setup.sh dev $(APT_PACKAGES)
+
+demo: setup ## check, render and change the lab and the 24,576-GPU cluster, and say what happened
+	@tools/demo.sh
+
+test: setup ## all tests but the benchmarks
+	@$(PY) -m pytest -q -n 2 $(PYTEST_ARGS)
+
+lint: setup ## style, types, layers, YAML
+	@tools/lint.sh
+
+bench: setup ## speed and memory at full size; prints the figures
+	@$(PY) -m pytest -q -s -p no:xdist tests/scale $(PYTEST_ARGS)
+
+gen-docs: setup ## write the generated pages of docs/reference again
+	@$(PY) tools/gen_docs.py
+
+docs: gen-docs ## build the documentation into site/
+	@tools/setup.sh docs
+	@$(PY) -m mkdocs build --strict
+
+clean: ## remove what was built, the virtual environment too
+	rm -rf .venv build dist out site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
+	find fabric tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
