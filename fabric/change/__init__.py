@@ -1,0 +1,1 @@
+"""See DESIGN: one room of the house."""
