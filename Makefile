@@ -33,7 +33,7 @@ bench: setup ## speed and memory at full size; prints the figures
 	@$(PY) -m pytest -q -s -p no:xdist tests/scale $(PYTEST_ARGS)
 
 gen-docs: setup ## write the generated pages of docs/reference again
-	@$(PY) tools/gen_docs.py
+	@$(PY) -m tools.gen_docs
 
 docs: gen-docs ## build the documentation into site/
 	@tools/setup.sh docs

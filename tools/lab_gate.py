@@ -1,7 +1,7 @@
 """A pytest plugin for `.ci/run`: where the virtual lab must be there, a skipped lab test is a failure.
 
-On a laptop a test with the marker `lab` may skip, since not everyone is root. In CI the same skip would hide that nothing was tested.
-Use: `python -m pytest -p tools.lab_gate`; works with and without xdist.
+On a laptop a test with the marker `lab` may skip, since not everyone is root. In CI the same skip would hide that
+nothing was tested. Use: `python -m pytest -p tools.lab_gate`; works with and without xdist.
 """
 
 from __future__ import annotations

@@ -64,6 +64,6 @@ stamp=.venv/.setup-stamp-$extra
 wanted=$(sha256sum pyproject.toml)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
     echo "setup: installing the Python packages of [$extra] into .venv" >&2
-    .venv/bin/python -m pip install -q --disable-pip-version-check -e ".[$extra]" >&2
+    .venv/bin/python -m pip install -qq --disable-pip-version-check -e ".[$extra]" >&2
     printf '%s\n' "$wanted" >"$stamp"
 fi
