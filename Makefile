@@ -37,7 +37,7 @@ gen-docs: setup ## write the generated pages of docs/reference again
 
 docs: gen-docs ## build the documentation into site/
 	@tools/setup.sh docs
-	@$(PY) -m mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build -q --strict
 
 clean: ## remove what was built, the virtual environment too
 	rm -rf .venv build dist out site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info

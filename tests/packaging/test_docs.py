@@ -1,4 +1,4 @@
-"""What the documentation says is what the code does: generated pages are current, and the README's example is a legal spec."""
+"""The documentation says what the code does: generated pages are current, the README's example is a legal spec."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ def digest(wheel: Path) -> dict[str, int]:
 def installed(wheel: Path, tmp_path: Path) -> Path:
     """The bin folder of a new environment that holds the wheel; the one that runs the tests lends third-party packages.
 
-    Lending is by a .pth file. Python does not follow the .pth files of a folder that is lent so, hence the editable install
-    of the checkout is not lent with the rest: `test_renders_away_from_the_checkout` makes sure.
+    Lending is by a .pth file. Python does not follow the .pth files of a folder that is lent so, hence the editable
+    install of the checkout is not lent with the rest: `test_renders_away_from_the_checkout` makes sure.
     """
     home = tmp_path / "env"
     venv.create(home, with_pip=False, symlinks=True)
