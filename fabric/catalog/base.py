@@ -1,0 +1,48 @@
+"""What every catalog file is built of: the strict base model, the status words, and `Sourced`, a number with its origin."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabric.errors import FabricError
+
+Status = Literal["primary", "code", "quoted", "secondary", "derived", "inferred", "unverified"]
+"""How sure a fact is.
+
+primary: the maker's or operator's own words; code: their open code or configuration; quoted: a short quotation of a primary
+text; secondary: a summary by somebody else; derived: arithmetic on such facts; inferred: a reading that joins several;
+unverified: no source was read, so check it before relying on it.
+"""
+
+Medium = Literal["copper", "optical"]
+"""What a cable carries the signal on."""
+
+T = TypeVar("T")
+
+
+class Model(BaseModel):
+    """Base of all catalog models: frozen, strict types, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Sourced(Model, Generic[T]):
+    """One fact: `value` in `unit`, how sure it is (`status`) and the public text or code it comes from (`source`)."""
+
+    value: T = Field(description="the fact itself")
+    unit: str = Field(default="", description="unit of the value; empty for counts, names and ratios")
+    status: Status = Field(description="how sure the fact is")
+    source: str = Field(min_length=1, description="the public text or code the fact comes from")
+
+
+class Evidence(Model):
+    """Base of sections whose facts share one origin."""
+
+    status: Status = Field(description="how sure the facts of this section are")
+    source: str = Field(min_length=1, description="the public text or code they come from")
+
+
+class CatalogError(FabricError):
+    """A catalog file that contradicts itself; the loader puts the file's name in front."""

@@ -1,0 +1,91 @@
+"""Hosts, NICs, cables and racks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from fabric.catalog.base import Evidence, Medium, Model, Sourced
+
+
+class PcieGroup(Model):
+    """One PCIe switch of a host and the GPUs and backend NICs under it, by index."""
+
+    pcie_switch: str
+    gpus: tuple[int, ...]
+    nics: tuple[int, ...]
+
+
+class PcieGroups(Evidence):
+    """The PCIe groups of a host."""
+
+    groups: tuple[PcieGroup, ...]
+
+
+class HostModel(Model):
+    """One GPU host: counts, backend NICs in GPU order, names on the host."""
+
+    name: str
+    title: str
+    vendor: str
+    gpu: str
+    gpus: Sourced[int]
+    gpu_tdp_w: Sourced[int] | None = None
+    backend_nics: Sourced[int]
+    backend_speed_gbps: Sourced[int]
+    nic: Sourced[str] = Field(description="name of the NIC's catalog file")
+    rails: Sourced[int]
+    backend_ifnames: Sourced[tuple[str, ...]] | None = Field(default=None, description="Ethernet interface names in rail order")
+    hcas: Sourced[tuple[str, ...]] = Field(description="RDMA device names in rail order")
+    front_end_nics: Sourced[int] | None = None
+    front_end_speed_gbps: Sourced[int] | None = None
+    cpus: Sourced[int] | None = None
+    height_ou: Sourced[int] | None = Field(default=None, description="height in Open Rack units")
+    pcie: PcieGroups | None = None
+    notes: tuple[str, ...] = ()
+
+
+class NicModel(Model):
+    """One NIC."""
+
+    name: str
+    title: str
+    vendor: str
+    speed_gbps: Sourced[int]
+    device_id: Sourced[str] | None = None
+    vendor_id: Sourced[str] | None = None
+    node_description: Sourced[str] | None = Field(default=None, description="InfiniBand node description before the host sets one")
+    notes: tuple[str, ...] = ()
+
+
+class CableModel(Model):
+    """One kind of cable or pair of optics with fibre.
+
+    `lanes` are those of the medium. `max_length_m` None: no length was found in any public text read. `twin`: one module
+    carries two links.
+    """
+
+    name: str
+    title: str
+    technology: Literal["ethernet", "infiniband"]
+    medium: Medium
+    speed_gbps: Sourced[int] = Field(description="of one link")
+    lanes: Sourced[int] | None = None
+    max_length_m: Sourced[int] | None = None
+    twin: bool = False
+    connector: str | None = None
+    fboss_media: str | None = Field(default=None, description="media code of FBOSS's qsfp_service")
+    part: str | None = Field(default=None, description="maker's part number of the module")
+    notes: tuple[str, ...] = ()
+
+
+class RackModel(Model):
+    """One rack standard and the power that it delivers."""
+
+    name: str
+    title: str
+    power_kw: Sourced[float]
+    busbar_v: Sourced[int] | None = None
+    power_shelves: Sourced[str] | None = None
+    notes: tuple[str, ...] = ()
