@@ -13,9 +13,9 @@ from tools.docs_text import GENERATED, table
 _INTRO = """# Catalog reference
 
 What the hardware can do, as far as public sources tell. Each fact names where it comes from and how sure it is:
-`primary` = the maker's or operator's own words, `code` = their open code, `quoted` = a short quotation of a primary text,
-`secondary` = a summary by somebody else, `derived` = arithmetic on such facts, `inferred` = a reading that joins several,
-`unverified` = check before you rely on it. `fabric catalog show MODEL` prints one entry.
+`primary` = the maker's or operator's own words, `code` = their open code, `quoted` = a short quotation of a primary
+text, `secondary` = a summary by somebody else, `derived` = arithmetic on such facts, `inferred` = a reading that joins
+several, `unverified` = check before you rely on it. `fabric catalog show MODEL` prints one entry.
 
 """
 _HEADS = {
