@@ -29,11 +29,14 @@ class Pools6(Model):
 
 
 class Addressing(Model):
-    """Address family and pools. Which address a link gets follows from where it stands, with the room of `backend.growth`."""
+    """Address family and pools. Which address a link gets follows from where it stands, with the room of
+    `backend.growth`.
+    """
 
     family: Literal["ipv4", "ipv6", "dual"] = Field("dual", description="Families used on links and in BGP.")
     router_ids: Network4 = Field(
-        description="One IPv4 address a switch: the BGP router id, and the IPv4 loopback where IPv4 is used.", examples=["10.255.0.0/16"]
+        description="One IPv4 address a switch: the BGP router id, and the IPv4 loopback where IPv4 is used.",
+        examples=["10.255.0.0/16"],
     )
     ipv4: Pools4 | None = Field(None, description="Wanted when family is ipv4 or dual.")
     ipv6: Pools6 | None = Field(None, description="Wanted when family is ipv6 or dual.")
@@ -49,7 +52,9 @@ class Addressing(Model):
 
 
 class AsnPlan(Model):
-    """First AS number of each tier; the rest follows: one for each RTSW, one for each zone's CTSWs, one for all ATSWs."""
+    """First AS number of each tier; the rest follows: one for each RTSW, one for each zone's CTSWs, one for all
+    ATSWs.
+    """
 
     rtsw: Asn = Field(4_200_000_000, description="RTSW of zone z, rack r: this + (z - 1) x racks_per_zone + (r - 1).")
     ctsw: Asn = Field(4_220_000_000, description="CTSWs of zone z: this + (z - 1).")
@@ -60,12 +65,16 @@ class BgpTimers(Model):
     """Session timers."""
 
     keepalive_s: int = sourced(10, "Keepalive interval.", source=_FBOSS_SAMPLE, status="code", unit="s", ge=1, le=3600)
-    hold_s: int = sourced(30, "Hold time; must be 3 x keepalive.", source=_FBOSS_SAMPLE, status="code", unit="s", ge=3, le=10800)
+    hold_s: int = sourced(
+        30, "Hold time; must be 3 x keepalive.", source=_FBOSS_SAMPLE, status="code", unit="s", ge=3, le=10800
+    )
 
     @model_validator(mode="after")
     def _triple(self) -> BgpTimers:
         if self.hold_s != 3 * self.keepalive_s:
-            raise ValueError(f"hold_s must be 3 x keepalive_s = {3 * self.keepalive_s} (BGP++ expects it), found {self.hold_s}")
+            raise ValueError(
+                f"hold_s must be 3 x keepalive_s = {3 * self.keepalive_s} (BGP++ expects it), found {self.hold_s}"
+            )
         return self
 
 
@@ -85,10 +94,18 @@ class Bgp(Model):
     ecmp_width: int | None = Field(
         None, ge=1, le=2048, description="Most equal-cost paths; null = as many as the widest tier needs."
     )
-    graceful_restart_s: int = sourced(120, "Restart time; 0 = off.", source="BGP++ eor_time_s default", status="code", unit="s", ge=0, le=3600)
+    graceful_restart_s: int = sourced(
+        120, "Restart time; 0 = off.", source="BGP++ eor_time_s default", status="code", unit="s", ge=0, le=3600
+    )
     aggregate_racks: bool = Field(
         True, description="RTSWs announce one prefix for the rack instead of one for each NIC link."
     )
     max_routes: int = sourced(
-        12_000, "Routes accepted from one neighbour.", source="BGP++ RouteLimit default", status="code", unit="routes", ge=100, le=1_000_000
+        12_000,
+        "Routes accepted from one neighbour.",
+        source="BGP++ RouteLimit default",
+        status="code",
+        unit="routes",
+        ge=100,
+        le=1_000_000,
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fabric.spec.base import Model, Numbers, sourced
+from fabric.spec.forwarding import Cable
 
 _META = "The Llama 3 Herd of Models, section 3.3.1"
 
@@ -29,13 +30,22 @@ class RackProfile(Model):
         ge=1,
         le=512,
     )
+    power_kw: float | None = Field(
+        None, gt=0, le=1000, description="Power the rack delivers, in kW; the rack standard's when null."
+    )
+    host_cable: Cable | None = Field(None, description="NIC to RTSW cable of this rack; `cabling.host` when null.")
+    uplink_cable: Cable | None = Field(None, description="RTSW to CTSW cable of this rack; `cabling.rtsw` when null.")
 
 
 class Zone(Model):
     """One AI Zone (pod), or several alike."""
 
-    id: Numbers = Field(description="Number of the zone, or of several zones alike: `1`, `1-8`, `[1, 3]`. Names and addresses follow from it.")
-    racks: int = sourced(192, "Racks in each zone; they are numbered from 1.", source=_META, status="primary", ge=1, le=4096)
+    id: Numbers = Field(
+        description="Number of the zone, or of several zones alike: `1`, `1-8`, `[1, 3]`. Names and addresses follow from it."
+    )
+    racks: int = sourced(
+        192, "Racks in each zone; they are numbered from 1.", source=_META, status="primary", ge=1, le=4096
+    )
     rack_profile: str = Field(description="Key of `backend.rack_profiles`.")
 
 
@@ -70,7 +80,10 @@ class Atsw(Model):
         le=2048,
     )
     planes: int = Field(
-        1, ge=1, le=512, description="Planes: CTSW number c of each zone meets only the ATSWs of plane (c - 1) modulo planes."
+        1,
+        ge=1,
+        le=512,
+        description="Planes: CTSW number c of each zone meets only the ATSWs of plane (c - 1) modulo planes.",
     )
 
 
@@ -84,7 +97,10 @@ class Growth(Model):
     ctsw_uplinks: int = Field(64, ge=1, le=1024, description="Uplinks of a CTSW that there may be.")
     atsws: int = Field(64, ge=1, le=65536, description="ATSWs, over all planes, that there may be.")
     ctsws_on_atsw: int | None = Field(
-        None, ge=1, le=512, description="Ports that each ATSW keeps for each zone's CTSWs of its plane; as many as there are now when null."
+        None,
+        ge=1,
+        le=512,
+        description="Ports that each ATSW keeps for each zone's CTSWs of its plane; as many as there are now when null.",
     )
 
 
@@ -106,12 +122,18 @@ class InfinibandBackend(Model):
     switch: str = Field("qm9700", description="Switch model in the catalog.")
     hosts: int = Field(ge=1, le=65536, description="Hosts to connect.", examples=[3072])
     hosts_per_unit: int = sourced(
-        32, "Hosts in a scalable unit: as many as a leaf has downlinks.", source="NVIDIA DGX SuperPOD reference architecture", status="primary", ge=1, le=64
+        32,
+        "Hosts in a scalable unit: as many as a leaf has downlinks.",
+        source="NVIDIA DGX SuperPOD reference architecture",
+        status="primary",
+        ge=1,
+        le=64,
     )
     hosts_per_rack: int = sourced(2, "Hosts in a rack.", source=_META, status="primary", ge=1, le=64)
     rack: str = Field("orv3-600a", description="Rack standard in the catalog.")
     core_stripe: Literal["even", "minimal"] = Field(
-        "even", description="`even`: as many cores as give each spine the same number of links to each; `minimal`: fewest cores, uneven stripe accepted."
+        "even",
+        description="`even`: as many cores as give each spine the same number of links to each; `minimal`: fewest cores, uneven stripe accepted.",
     )
 
 

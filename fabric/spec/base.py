@@ -23,7 +23,9 @@ class Model(BaseModel):
 
 
 def sourced(default: Any, text: str, *, source: str, status: str, unit: str | None = None, **more: Any) -> Any:
-    """A field whose default is a number that somebody chose: `source` says who, `status` how sure it is (see the reference's status words)."""
+    """A field whose default is a number that somebody chose: `source` says who, `status` how sure it is (see the
+    reference's status words).
+    """
     extra: dict[str, Any] = {"source": source, "status": status}
     if unit:
         extra["unit"] = unit
@@ -31,7 +33,9 @@ def sourced(default: Any, text: str, *, source: str, status: str, unit: str | No
 
 
 def host_label(value: str) -> str:
-    """A legal host name label (RFC 1123: letters, digits, hyphens, at most 63); lower case only, so that names compare as bytes."""
+    """A legal host name label (RFC 1123: letters, digits, hyphens, at most 63); lower case only, so that names
+    compare as bytes.
+    """
     if not _LABEL.match(value):
         raise ValueError(f"{value!r} is not a legal host name: use a-z, 0-9 and inner hyphens, at most 63 characters")
     return value
@@ -52,7 +56,9 @@ def one_line(value: str) -> str:
 
 
 def printable(value: str) -> str:
-    """Several lines of printable ASCII (a banner); a line that is only `EOF` would end it on the device, so it is refused."""
+    """Several lines of printable ASCII (a banner); a line that is only `EOF` would end it on the device, so it is
+    refused.
+    """
     lines = value.splitlines()
     if any(_CONTROL.search(line) or not line.isascii() for line in lines):
         raise ValueError("must be printable ASCII text")
@@ -84,7 +90,9 @@ def _address(value: Any) -> Any:
 
 
 def numbers(value: Any) -> Any:
-    """A list of whole numbers, written one by one or as ranges: `[48, "50-59"]` or `"50-59, 62"`; ascending, without duplicates."""
+    """A list of whole numbers, written one by one or as ranges: `[48, "50-59"]` or `"50-59, 62"`; ascending, without
+    duplicates.
+    """
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list):
         items = [items]
@@ -136,10 +144,16 @@ _RANGE_SCHEMA = {
     ]
 }
 Dscps = Annotated[
-    list[Annotated[int, Field(ge=0, le=63)]], BeforeValidator(numbers), Field(min_length=1), WithJsonSchema(_RANGE_SCHEMA)
+    list[Annotated[int, Field(ge=0, le=63)]],
+    BeforeValidator(numbers),
+    Field(min_length=1),
+    WithJsonSchema(_RANGE_SCHEMA),
 ]
 Numbers = Annotated[
-    list[Annotated[int, Field(ge=1, le=65535)]], BeforeValidator(numbers), Field(min_length=1), WithJsonSchema(_RANGE_SCHEMA)
+    list[Annotated[int, Field(ge=1, le=65535)]],
+    BeforeValidator(numbers),
+    Field(min_length=1),
+    WithJsonSchema(_RANGE_SCHEMA),
 ]
 SecretName = Annotated[str, AfterValidator(_secret_name)]
 Asn = Annotated[int, Field(ge=1, le=4294967295)]

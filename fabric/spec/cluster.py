@@ -34,7 +34,9 @@ class ClusterSpec(Model):
     management: Management | None = Field(None, description="Management plane; wanted for RoCE.")
     fboss: FbossSettings = Field(default_factory=FbossSettings, description="FBOSS particulars.")
     overrides: list[Override] = Field(default_factory=list, description="Differences of single devices.")
-    state: list[State] = Field(default_factory=list, description="Parts that are planned or drained; all else is deployed.")
+    state: list[State] = Field(
+        default_factory=list, description="Parts that are planned or drained; all else is deployed."
+    )
     secrets: dict[str, Secret] = Field(default_factory=dict, description="Secrets by name; only references stand here.")
 
     @model_validator(mode="after")
@@ -51,6 +53,20 @@ class ClusterSpec(Model):
         if not isinstance(self.backend, RoceBackend):
             raise TypeError("not a RoCE cluster")
         return self.backend
+
+    @property
+    def plan(self) -> Addressing:
+        """The address plan of a RoCE cluster; raises TypeError for one that has none."""
+        if self.addressing is None:
+            raise TypeError("this cluster has no addressing")
+        return self.addressing
+
+    @property
+    def mgmt(self) -> Management:
+        """The management plane of a RoCE cluster; raises TypeError for one that has none."""
+        if self.management is None:
+            raise TypeError("this cluster has no management")
+        return self.management
 
     @property
     def infiniband(self) -> InfinibandBackend:

@@ -13,10 +13,22 @@ class Flowlets(Model):
     """Dynamic load balancing (DLB) by flowlets; values of FBOSS's own tests."""
 
     inactivity_us: int = sourced(
-        128, "Gap after which a flow may move.", source="FBOSS source: HwFlowletSwitchingTests.cpp", status="code", unit="us", ge=1, le=32_000
+        128,
+        "Gap after which a flow may move.",
+        source="FBOSS source: HwFlowletSwitchingTests.cpp",
+        status="code",
+        unit="us",
+        ge=1,
+        le=32_000,
     )
     table_size: int = sourced(
-        2048, "Flowlet table entries.", source="FBOSS source: HwFlowletSwitchingTests.cpp", status="code", unit="entries", ge=256, le=32_767
+        2048,
+        "Flowlet table entries.",
+        source="FBOSS source: HwFlowletSwitchingTests.cpp",
+        status="code",
+        unit="entries",
+        ge=256,
+        le=32_767,
     )
     mode: Literal["flowlet", "per-packet"] = Field("flowlet", description="Move flowlets, or spread every packet.")
 
@@ -39,20 +51,26 @@ class LoadBalancing(Model):
         status="secondary",
     )
     flowlets: Flowlets = Field(default_factory=Flowlets, description="Used when method is dlb.")
-    seeds: HashSeeds = Field(default_factory=HashSeeds, description="Hash seeds by tier (FBOSS; EOS has no evidenced command for it).")
+    seeds: HashSeeds = Field(
+        default_factory=HashSeeds, description="Hash seeds by tier (FBOSS; EOS has no evidenced command for it)."
+    )
 
 
 class Cable(Model):
     """The cable of one tier."""
 
     cable: str = Field(description="Cable model in the catalog (`fabric catalog list cables`).", examples=["400g-fr4"])
-    length_m: float = Field(gt=0, le=10_000, description="Longest run of this tier, in metres; checked against PFC headroom.")
+    length_m: float = Field(
+        gt=0, le=10_000, description="Longest run of this tier, in metres; checked against PFC headroom."
+    )
 
 
 class Cabling(Model):
     """Cable medium and length by tier."""
 
-    host: Cable = Field(default_factory=lambda: Cable(cable="400g-cr8", length_m=2.0), description="NIC to RTSW, inside the rack.")
+    host: Cable = Field(
+        default_factory=lambda: Cable(cable="400g-cr8", length_m=2.0), description="NIC to RTSW, inside the rack."
+    )
     rtsw: Cable = Field(default_factory=lambda: Cable(cable="400g-fr4", length_m=100.0), description="RTSW to CTSW.")
     ctsw: Cable = Field(default_factory=lambda: Cable(cable="400g-fr4", length_m=300.0), description="CTSW to ATSW.")
 
@@ -60,7 +78,21 @@ class Cabling(Model):
 class Mtu(Model):
     """Packet sizes, one for the whole back end."""
 
-    ip: int = sourced(9000, "IP MTU of every back-end interface.", source="FBOSS samples (interface mtu 9000)", status="code", unit="B", ge=1280, le=9214)
+    ip: int = sourced(
+        9000,
+        "IP MTU of every back-end interface.",
+        source="FBOSS samples (interface mtu 9000)",
+        status="code",
+        unit="B",
+        ge=1280,
+        le=9214,
+    )
     frame: int = sourced(
-        9412, "Largest Ethernet frame that an FBOSS port takes.", source="FBOSS source: DEFAULT_PORT_MTU", status="code", unit="B", ge=1298, le=9416
+        9412,
+        "Largest Ethernet frame that an FBOSS port takes.",
+        source="FBOSS source: DEFAULT_PORT_MTU",
+        status="code",
+        unit="B",
+        ge=1298,
+        le=9416,
     )

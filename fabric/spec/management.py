@@ -14,7 +14,9 @@ class User(Model):
 
     name: HostLabel = Field(description="User name.")
     role: str = Field("network-admin", pattern=r"^[a-z][a-z0-9-]{0,31}$", description="EOS role.")
-    password_hash: SecretName | None = Field(None, description="Secret that holds the sha512 crypt hash; null = no password login.")
+    password_hash: SecretName | None = Field(
+        None, description="Secret that holds the sha512 crypt hash; null = no password login."
+    )
     ssh_key: Line | None = Field(None, description="Public key line: type, key, comment.")
 
 
@@ -39,14 +41,23 @@ class Sflow(Model):
 
     collectors: list[Address] = Field(min_length=1, max_length=4, description="Collector addresses.")
     port: int = Field(6343, ge=1, le=65535, description="Collector UDP port.")
-    sample_rate: int = sourced(65536, "One packet in so many.", source="Arista example; low rates need `sample dangerous`", status="quoted", ge=16384, le=16_777_216)
+    sample_rate: int = sourced(
+        65536,
+        "One packet in so many.",
+        source="Arista example; low rates need `sample dangerous`",
+        status="quoted",
+        ge=16384,
+        le=16_777_216,
+    )
     polling_interval_s: int = Field(10, ge=0, le=300, description="Counter polling interval on EOS, in seconds.")
 
 
 class Management(Model):
     """The management plane."""
 
-    network: Network4 = Field(description="Management network; each switch has an address in it.", examples=["10.0.0.0/16"])
+    network: Network4 = Field(
+        description="Management network; each switch has an address in it.", examples=["10.0.0.0/16"]
+    )
     gateway: Address = Field(description="Default gateway of the management network.", examples=["10.0.0.1"])
     reserved: int = Field(256, ge=2, le=65536, description="Addresses at the start of the network that no switch gets.")
     vrf: str = Field("MGMT", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$", description="Management VRF on EOS.")
@@ -76,7 +87,9 @@ class FbossSettings(Model):
     """What the FBOSS boxes need besides the fabric's own facts."""
 
     platform_base: dict[str, Line] = Field(
-        default_factory=dict, description="Switch model -> agent.conf whose `platform` section is the base for the SDK settings.", examples=[{"wedge400-grandteton": "base/wedge400-gt.json"}]
+        default_factory=dict,
+        description="Switch model -> agent.conf whose `platform` section is the base for the SDK settings.",
+        examples=[{"wedge400-grandteton": "base/wedge400-gt.json"}],
     )
     sdk: Literal["sai", "native"] = Field("sai", description="SAI agent, or the native Broadcom agent.")
     agent_args: dict[str, str] = Field(default_factory=dict, description="More gflag defaults for the agent.")

@@ -28,9 +28,19 @@ class LosslessClass(TrafficClass):
     dscp: Dscps = sourced([*range(50, 60)], "DSCPs of RDMA traffic.", source=_AI_V2, status="code", examples=["50-59"])
     traffic_class: _Queue = sourced(2, "Internal traffic class.", source=_AI_V2, status="code")
     queue: _Queue = sourced(2, "Egress queue.", source=_AI_V2, status="code")
-    weight: int = sourced(80, "WRR weight; on EOS the bandwidth percentage.", source="our choice: most of the link for RDMA", status="inferred", ge=1, le=100)
+    weight: int = sourced(
+        80,
+        "WRR weight; on EOS the bandwidth percentage.",
+        source="our choice: most of the link for RDMA",
+        status="inferred",
+        ge=1,
+        le=100,
+    )
     pfc_priority: _Queue = sourced(
-        2, "PFC priority, and priority group, of the class.", source="FBOSS source: HwTestPfcUtils.cpp, Minipack2 branch", status="code"
+        2,
+        "PFC priority, and priority group, of the class.",
+        source="FBOSS source: HwTestPfcUtils.cpp, Minipack2 branch",
+        status="code",
     )
 
 
@@ -49,17 +59,31 @@ class MonitoringClass(TrafficClass):
     dscp: Dscps = sourced([26, 27, 28, 29, 30, 32, 35], "DSCPs of monitoring.", source=_AI_V2, status="code")
     traffic_class: _Queue = sourced(6, "Internal traffic class.", source=_AI_V2, status="code")
     queue: _Queue = sourced(6, "Egress queue.", source=_AI_V2, status="code")
-    weight: int = sourced(15, "WRR weight; on EOS the bandwidth percentage.", source=_AI_V2, status="code", ge=1, le=100)
+    weight: int = sourced(
+        15, "WRR weight; on EOS the bandwidth percentage.", source=_AI_V2, status="code", ge=1, le=100
+    )
 
 
 class Ecn(Model):
     """ECN marking of the lossless queue (DCQCN). Meta's 400G fabric runs without it."""
 
     min_bytes: int = sourced(
-        2_000_000, "Queue length at which marking begins.", source="our example value", status="unverified", unit="B", ge=1_000, le=100_000_000
+        2_000_000,
+        "Queue length at which marking begins.",
+        source="our example value",
+        status="unverified",
+        unit="B",
+        ge=1_000,
+        le=100_000_000,
     )
     max_bytes: int = sourced(
-        3_000_000, "Queue length at which every packet that may be is marked.", source="our example value", status="unverified", unit="B", ge=1_000, le=100_000_000
+        3_000_000,
+        "Queue length at which every packet that may be is marked.",
+        source="our example value",
+        status="unverified",
+        unit="B",
+        ge=1_000,
+        le=100_000_000,
     )
     probability: int = Field(100, ge=1, le=100, description="Marking probability at max_bytes, in percent.")
 
@@ -76,22 +100,48 @@ class PfcWatchdog(Model):
     """Detection of a queue that stays paused."""
 
     detect_ms: int = sourced(
-        200, "Time in pause before action; a multiple of 10.", source="EOS example in Arista's own documentation of `pause watchdog` (0.2 s)", status="quoted", unit="ms", ge=10, le=1500, multiple_of=10
+        200,
+        "Time in pause before action; a multiple of 10.",
+        source="EOS example in Arista's own documentation of `pause watchdog` (0.2 s)",
+        status="quoted",
+        unit="ms",
+        ge=10,
+        le=1500,
+        multiple_of=10,
     )
     recover_ms: int = sourced(
-        400, "Time without pause before normal service; a multiple of 100.", source="same (0.4 s); Tomahawk 4 takes multiples of 100 up to 1500", status="quoted", unit="ms", ge=100, le=1500, multiple_of=100
+        400,
+        "Time without pause before normal service; a multiple of 100.",
+        source="same (0.4 s); Tomahawk 4 takes multiples of 100 up to 1500",
+        status="quoted",
+        unit="ms",
+        ge=100,
+        le=1500,
+        multiple_of=100,
     )
-    action: Literal["drop", "none"] = sourced("drop", "What happens to a stuck queue: its packets are dropped, or it is only reported.", source="our choice; FBOSS defaults to no drop", status="inferred")
+    action: Literal["drop", "none"] = sourced(
+        "drop",
+        "What happens to a stuck queue: its packets are dropped, or it is only reported.",
+        source="our choice; FBOSS defaults to no drop",
+        status="inferred",
+    )
 
 
 class Qos(Model):
     """The whole of QoS. DSCPs of no class belong to the default class: traffic class 0, queue 0."""
 
-    lossless: LosslessClass = Field(default_factory=LosslessClass, description="RDMA.")  # type: ignore[arg-type]
-    control: ControlClass = Field(default_factory=ControlClass, description="Network control.")  # type: ignore[arg-type]
-    monitoring: MonitoringClass | None = Field(default_factory=MonitoringClass, description="Monitoring, or null for none.")  # type: ignore[arg-type]
+    lossless: LosslessClass = Field(default_factory=LosslessClass, description="RDMA.")
+    control: ControlClass = Field(default_factory=ControlClass, description="Network control.")
+    monitoring: MonitoringClass | None = Field(
+        default_factory=MonitoringClass, description="Monitoring, or null for none."
+    )
     default_weight: int = sourced(5, "WRR weight of the default queue.", source=_AI_V2, status="code", ge=1, le=100)
-    ecn: Ecn | None = sourced(None, "ECN on the lossless queue, or null for none.", source="The Llama 3 Herd of Models: trained without DCQCN", status="primary")
+    ecn: Ecn | None = sourced(
+        None,
+        "ECN on the lossless queue, or null for none.",
+        source="The Llama 3 Herd of Models: trained without DCQCN",
+        status="primary",
+    )
     pfc_watchdog: PfcWatchdog | None = Field(default_factory=PfcWatchdog, description="PFC watchdog, or null for none.")
 
     @model_validator(mode="after")
@@ -117,6 +167,8 @@ class Qos(Model):
     def classes(self) -> list[tuple[str, TrafficClass]]:
         """The declared classes by name, the default class left out."""
         named: list[tuple[str, TrafficClass | None]] = [
-            ("lossless", self.lossless), ("control", self.control), ("monitoring", self.monitoring)
+            ("lossless", self.lossless),
+            ("control", self.control),
+            ("monitoring", self.monitoring),
         ]
         return [(name, entry) for name, entry in named if entry is not None]

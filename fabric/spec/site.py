@@ -21,7 +21,8 @@ class Site(Model):
 class Naming(Model):
     """Patterns of device names; `{zone}`, `{rack}`, `{ctsw}`, `{atsw}`, `{unit}`, `{site}` with Python format widths.
 
-    Each pattern must use all the positions that tell two devices of its role apart. Fixed widths keep one name from being part
+    Each pattern must use all the positions that tell two devices of its role apart. Fixed widths keep one name from
+    being part
     of another (FBOSS compares LLDP names by substring).
     """
 
@@ -42,7 +43,9 @@ class Naming(Model):
                 raise ValueError(f"pattern {pattern!r} uses {{{min(unknown)}}}, which a {role} does not have")
             sample = pattern.format(**dict.fromkeys(wanted, 7), site="x")
         except (IndexError, KeyError, AttributeError):
-            raise ValueError(f"pattern {pattern!r} is not a format such as {cls.model_fields[role].default!r}") from None
+            raise ValueError(
+                f"pattern {pattern!r} is not a format such as {cls.model_fields[role].default!r}"
+            ) from None
         missing = wanted - used
         if missing:
             raise ValueError(f"pattern {pattern!r} lacks {{{min(missing)}}}, so two {role}s would share a name")
@@ -53,7 +56,9 @@ class Naming(Model):
 class Hosts(Model):
     """The GPU hosts."""
 
-    platform: str = Field(description="Host model in the catalog (`fabric catalog list hosts`).", examples=["grand-teton-h100"])
+    platform: str = Field(
+        description="Host model in the catalog (`fabric catalog list hosts`).", examples=["grand-teton-h100"]
+    )
     nic: str = Field("connectx-7", description="Back-end NIC model in the catalog.")
     power_w: int | None = sourced(
         None,

@@ -1,0 +1,194 @@
+"""Do the declared counts fit the boxes: zones, racks, uplinks, planes, and the room reserved for growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.catalog import catalog
+from fabric.design.fabric import Fabric, ZonePlan
+from fabric.design.suggest import near
+from fabric.errors import DesignError
+from fabric.spec.cluster import ClusterSpec
+
+_B = "backend"
+
+
+def zone_problems(spec: ClusterSpec) -> Iterator[DesignError]:
+    """Zones that name no profile, or whose number another zone has; tiers that are missing or superfluous."""
+    backend = spec.roce
+    seen: dict[int, int] = {}
+    for index, zone in enumerate(backend.zones):
+        if zone.rack_profile not in backend.rack_profiles:
+            hint = near(zone.rack_profile, backend.rack_profiles)
+            yield DesignError(
+                (_B, "zones", index, "rack_profile"), f"there is no rack profile {zone.rack_profile!r}", hint=hint
+            )
+        for number in zone.id:
+            if number in seen:
+                yield DesignError(
+                    (_B, "zones", index, "id"),
+                    f"zone {number} is declared twice: zones[{seen[number]}] and zones[{index}]",
+                )
+            seen[number] = index
+    if backend.ctsw is None and (len(seen) > 1 or backend.zones[0].racks > 1):
+        yield DesignError(
+            (_B, "ctsw"), f"{sum(z.racks * len(z.id) for z in backend.zones)} racks need a CTSW tier to join them"
+        )
+    if backend.atsw is None and len(seen) > 1:
+        yield DesignError((_B, "atsw"), f"{len(seen)} zones need an ATSW tier to join them")
+    if backend.atsw is not None and backend.ctsw is None:
+        yield DesignError((_B, "atsw"), "an ATSW tier needs a CTSW tier below it")
+    uplinks = backend.ctsw.uplinks if backend.ctsw else 0
+    if backend.atsw is None and uplinks:
+        yield DesignError(
+            (_B, "ctsw", "uplinks"),
+            f"{uplinks} uplinks lead nowhere without an ATSW tier",
+            hint="0, or declare backend.atsw",
+        )
+    if backend.atsw is not None and backend.ctsw is not None and not uplinks:
+        yield DesignError((_B, "ctsw", "uplinks"), "0 uplinks cannot reach the ATSW tier")
+
+
+def port_problems(fabric: Fabric) -> Iterator[DesignError]:
+    """Everything that does not fit the ports, profile by profile and tier by tier."""
+    for name, plan in _profiles(fabric).items():
+        yield from _rack(fabric, name, plan)
+    for plan in fabric.zones.values():
+        yield from _growth_of_zone(fabric, plan)
+    yield from _ctsw(fabric)
+    yield from _atsw(fabric)
+
+
+def _profiles(fabric: Fabric) -> dict[str, ZonePlan]:
+    return {plan.profile_name: plan for plan in reversed(fabric.zones.values())}
+
+
+def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
+    path = (_B, "rack_profiles", name)
+    profile, ports, growth = plan.profile, plan.ports, fabric.spec.roce.growth
+    box = f"port map {ports.map_name} of {profile.switch}"
+    if profile.nos not in catalog().switch(profile.switch).nos:
+        yield DesignError((*path, "nos"), f"{profile.switch} does not run {profile.nos}")
+    nics = fabric.platform.backend_nics.value
+    if profile.hosts * nics > len(ports.downlinks):
+        yield DesignError(
+            (*path, "hosts"),
+            f"{profile.hosts} hosts x {nics} NICs need {profile.hosts * nics} downlinks, {box} has {len(ports.downlinks)}",
+            hint=f"at most {len(ports.downlinks) // nics} hosts a rack",
+        )
+    if profile.uplinks > len(ports.uplinks):
+        yield DesignError((*path, "uplinks"), f"{profile.uplinks} uplinks are declared, {box} has {len(ports.uplinks)}")
+    nic_speed = fabric.platform.backend_speed_gbps.value
+    if ports.host_speed_gbps > nic_speed:
+        yield DesignError(
+            (*path, "port_map"),
+            f"{box} runs host ports at {ports.host_speed_gbps}G, the NICs of {fabric.platform.name} at {nic_speed}G at most",
+        )
+    if profile.hosts > growth.hosts_per_rack:
+        yield _grown((*path, "hosts"), profile.hosts, "hosts", "hosts_per_rack", growth.hosts_per_rack)
+    if profile.uplinks > growth.uplinks:
+        yield _grown((*path, "uplinks"), profile.uplinks, "uplinks", "uplinks", growth.uplinks)
+
+
+def _growth_of_zone(fabric: Fabric, plan: ZonePlan) -> Iterator[DesignError]:
+    growth, path = fabric.spec.roce.growth, (_B, "zones", plan.index)
+    if plan.number > growth.zones:
+        yield _grown((*path, "id"), plan.number, "is the zone's number, which", "zones", growth.zones)
+    if plan.racks > growth.racks_per_zone:
+        yield _grown((*path, "racks"), plan.racks, "racks", "racks_per_zone", growth.racks_per_zone)
+
+
+def _grown(path: tuple[str | int, ...], count: int, what: str, key: str, room: int) -> DesignError:
+    return DesignError(
+        path,
+        f"{count} {what} exceed the {room} that backend.growth.{key} keeps room for",
+        hint=f"raise growth.{key}; that moves addresses",
+    )
+
+
+def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
+    box = fabric.spec.roce.ctsw
+    if box is None:
+        return
+    growth = fabric.spec.roce.growth
+    if box.nos not in catalog().switch(box.model).nos:
+        yield DesignError((_B, "ctsw", "nos"), f"{box.model} does not run {box.nos}")
+    if box.uplinks > growth.ctsw_uplinks:
+        yield _grown((_B, "ctsw", "uplinks"), box.uplinks, "uplinks", "ctsw_uplinks", growth.ctsw_uplinks)
+    up_cages = {slot.cage for slot in fabric.ctsw_up[len(fabric.ctsw_up) - box.uplinks :]} if box.uplinks else set()
+    if box.uplinks > len(fabric.ctsw_up) and fabric.wiring:
+        yield DesignError(
+            (_B, "ctsw", "uplinks"),
+            f"{box.uplinks} uplinks are declared, a {box.model} has {len(fabric.ctsw_up)} ports",
+        )
+        return
+    for plan in fabric.zones.values():
+        slots = fabric.ctsw_down[plan.ports.uplink_speed_gbps]
+        free = [slot for slot in slots if slot.cage not in up_cages]
+        if plan.racks > len(free):
+            total = plan.racks * plan.profile.uplinks
+            yield DesignError(
+                (_B, "zones", plan.index, "racks"),
+                f"{plan.racks} racks need {plan.racks} downlinks on each of {plan.profile.uplinks} CTSWs ({total:,} ports in all), "
+                f"a {box.model} with {box.uplinks} uplinks leaves {len(free)} of {len(slots)}",
+                hint=f"at most {len(free)} racks a zone, or a larger chassis",
+            )
+
+
+def _atsw(fabric: Fabric) -> Iterator[DesignError]:
+    top, below, wiring = fabric.spec.roce.atsw, fabric.spec.roce.ctsw, fabric.wiring
+    if top is None or below is None or wiring is None:
+        return
+    growth = fabric.spec.roce.growth
+    if top.nos not in catalog().switch(top.model).nos:
+        yield DesignError((_B, "atsw", "nos"), f"{top.model} does not run {top.nos}")
+    if top.count * top.planes > growth.atsws:
+        yield _grown((_B, "atsw", "count"), top.count * top.planes, "ATSWs", "atsws", growth.atsws)
+    if below.uplinks % top.count:
+        yield DesignError(
+            (_B, "atsw", "count"),
+            f"{below.uplinks} CTSW uplinks do not divide over {top.count} ATSWs, so equal-cost paths would carry unequal shares",
+            hint=f"one of {_divisors(below.uplinks)}",
+        )
+        return
+    for name, plan in _profiles(fabric).items():
+        if plan.profile.uplinks % top.planes:
+            yield DesignError(
+                (_B, "rack_profiles", name, "uplinks"),
+                f"{plan.profile.uplinks} CTSWs a zone do not divide over {top.planes} planes",
+            )
+        elif plan.profile.uplinks // top.planes > wiring.members:
+            yield DesignError(
+                (_B, "growth", "ctsws_on_atsw"),
+                f"zone {plan.number} has {plan.profile.uplinks // top.planes} CTSWs in a plane, {wiring.members} ports are kept for them",
+            )
+    yield from _atsw_ports(fabric)
+
+
+def _atsw_ports(fabric: Fabric) -> Iterator[DesignError]:
+    top, below, wiring = fabric.spec.roce.atsw, fabric.spec.roce.ctsw, fabric.wiring
+    if top is None or below is None or wiring is None:
+        return
+    ports = len(fabric.atsw_down)
+    last = max(fabric.zones)
+    parallel = below.uplinks // top.count
+    needed = (parallel - 1) * wiring.zones * wiring.members + last * wiring.members
+    if needed > ports:
+        actual = max(plan.profile.uplinks for plan in fabric.zones.values()) // top.planes or 1
+        sum_ = (
+            f"{last} zones x {wiring.members}"
+            if parallel == 1
+            else f"({parallel - 1} x {wiring.zones} + {last}) zones x {wiring.members}"
+        )
+        hint = (
+            f"set backend.growth.ctsws_on_atsw to {actual}"
+            if actual < wiring.members
+            else "more planes, a larger chassis, or fewer CTSW uplinks to each ATSW"
+        )
+        yield DesignError(
+            (_B, "atsw", "model"), f"{sum_} CTSWs of a plane need {needed} ports, a {top.model} has {ports}", hint=hint
+        )
+
+
+def _divisors(number: int) -> str:
+    return ", ".join(str(value) for value in range(1, number + 1) if number % value == 0)

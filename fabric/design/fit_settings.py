@@ -1,0 +1,121 @@
+"""Do the settings name things that exist: secrets, users, matches, overrides; and can the boxes take the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.catalog import catalog
+from fabric.design.fabric import Fabric
+from fabric.design.suggest import near
+from fabric.errors import DesignError
+from fabric.spec.cluster import ClusterSpec
+
+Path = tuple[str | int, ...]
+
+
+def setting_problems(fabric: Fabric) -> Iterator[DesignError]:
+    """All of them, in the spec's order."""
+    spec = fabric.spec
+    yield from _fboss(fabric)
+    yield from _ecmp(fabric)
+    yield from _mtu(spec)
+    for path, name in _secrets_used(spec):
+        if name not in spec.secrets:
+            hint = near(name, spec.secrets) if spec.secrets else f"declare it under secrets: {{{name}: {{env: ...}}}}"
+            yield DesignError(path, f"there is no secret {name!r}", hint=hint)
+    for name, secret in spec.secrets.items():
+        if sum(value is not None for value in (secret.env, secret.file, secret.vault)) != 1:
+            yield DesignError(("secrets", name), "a secret comes from exactly one of env, file, vault")
+    names = [user.name for user in spec.management.users] if spec.management else []
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield DesignError(("management", "users", index, "name"), f"user {name!r} is declared twice")
+
+
+def _secrets_used(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+    management = spec.management
+    if management is None:
+        return
+    for index, user in enumerate(management.users):
+        if user.password_hash is not None:
+            yield ("management", "users", index, "password_hash"), user.password_hash
+    if management.tacacs is not None:
+        yield ("management", "tacacs", "key"), management.tacacs.key
+    if management.snmp is not None:
+        yield ("management", "snmp", "community"), management.snmp.community
+
+
+def _mtu(spec: ClusterSpec) -> Iterator[DesignError]:
+    room = spec.mtu.frame - 18  # Ethernet header and FCS
+    if spec.mtu.ip > room:
+        yield DesignError(
+            ("mtu", "ip"), f"IP MTU {spec.mtu.ip} + 18 bytes of Ethernet do not fit a frame of {spec.mtu.frame}"
+        )
+
+
+def _models(fabric: Fabric) -> dict[tuple[str, str], Path]:
+    """(model, NOS) of every tier -> where the spec chooses it."""
+    backend = fabric.spec.roce
+    found: dict[tuple[str, str], Path] = {}
+    for name, profile in backend.rack_profiles.items():
+        found[(profile.switch, profile.nos)] = ("backend", "rack_profiles", name)
+    for tier, box in (("ctsw", backend.ctsw), ("atsw", backend.atsw)):
+        if box is not None:
+            found.setdefault((box.model, box.nos), ("backend", tier))
+    return found
+
+
+def _fboss(fabric: Fabric) -> Iterator[DesignError]:
+    spec = fabric.spec
+    for (model, nos), path in _models(fabric).items():
+        side = catalog().switch(model).fboss
+        if (
+            nos == "fboss"
+            and side is not None
+            and side.platform_base_required
+            and model not in spec.fboss.platform_base
+        ):
+            yield DesignError(
+                path,
+                f"no public SDK settings fit {model}, so fboss.platform_base.{model} must name an agent.conf that has them",
+            )
+        watchdog = spec.qos.pfc_watchdog
+        if nos == "fboss" and watchdog is not None and not _ticks(watchdog.detect_ms):
+            yield DesignError(
+                ("qos", "pfc_watchdog", "detect_ms"),
+                f"{watchdog.detect_ms} ms cannot be set on {model}: its 4-bit timer counts up to 15 steps of 1, 10 or 100 ms",
+                hint="at most 150 in steps of 10, or 1500 in steps of 100",
+            )
+    for model in spec.fboss.platform_base:
+        if model not in {name for name, _ in _models(fabric)}:
+            yield DesignError(("fboss", "platform_base", model), f"no switch of this cluster is a {model}")
+
+
+def _ticks(milliseconds: int) -> bool:
+    return any(milliseconds % step == 0 and milliseconds <= 15 * step for step in (1, 10, 100))
+
+
+def needed_ecmp(fabric: Fabric) -> int:
+    """Equal-cost paths that the widest tier has: RTSW or CTSW uplinks, or an ATSW's links into one zone."""
+    backend = fabric.spec.roce
+    widths = [1, *(plan.profile.uplinks for plan in fabric.zones.values())]
+    if backend.ctsw is not None and backend.atsw is not None:
+        parallel = backend.ctsw.uplinks // backend.atsw.count
+        members = max(plan.profile.uplinks for plan in fabric.zones.values()) // backend.atsw.planes
+        widths += [backend.ctsw.uplinks, parallel * members]
+    return max(widths)
+
+
+def _ecmp(fabric: Fabric) -> Iterator[DesignError]:
+    declared, needed = fabric.spec.bgp.ecmp_width, needed_ecmp(fabric)
+    if declared is not None and declared < needed:
+        yield DesignError(("bgp", "ecmp_width"), f"{declared} paths are allowed, the widest tier has {needed}")
+    width = declared or needed
+    for (model, nos), path in _models(fabric).items():
+        asic = catalog().switch(model).asic
+        limit = catalog().asic(asic).limits.get("wide_ecmp_width") if asic else None
+        if nos == "fboss" and limit is not None and width > limit.value:
+            yield DesignError(
+                ("bgp", "ecmp_width") if declared else path,
+                f"{width} equal-cost paths are needed, {asic} of {model} takes {limit.value}",
+            )
