@@ -42,6 +42,11 @@ as_root() {
     fi
 }
 
+# A name that was given and does not work is the user's to mend; installing another Python would not be what was asked for.
+if [ -n "${PYTHON:-}" ] && [ ! -x .venv/bin/python ] && ! find_python >/dev/null; then
+    fail "PYTHON=$PYTHON is no Python >= 3.11 that can make virtual environments"
+fi
+
 missing=()
 for package in "$@"; do
     is_there "$package" || missing+=("$package")
