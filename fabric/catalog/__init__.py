@@ -1,7 +1,6 @@
 """The catalog: what switches, line cards, ASICs, hosts, NICs, cables and racks can do, each number with its source.
 
-    from fabric.catalog import catalog
-    catalog().switch("minipack2").port_map("grand-teton").downlinks
+`catalog().switch("minipack2").port_map("grand-teton").downlinks` are the ports of the GPU NICs of a Grand Teton rack.
 """
 
 from __future__ import annotations

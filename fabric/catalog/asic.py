@@ -10,7 +10,7 @@ from fabric.catalog.base import Evidence, Model, Sourced
 
 
 class Memory(Model):
-    """The shared packet memory: `itms` halves, each of `cells_per_itm` cells of which `usable_cells_per_itm` may be given out."""
+    """The shared packet memory: `itms` halves of `cells_per_itm` cells; `usable_cells_per_itm` may be given out."""
 
     itms: Sourced[int]
     cell_bytes: Sourced[int]
@@ -63,7 +63,7 @@ class HeadroomTable(Evidence):
     rows: tuple[HeadroomRow, ...] = Field(min_length=1)
 
     def xoff_bytes(self, length_m: float) -> int | None:
-        """Headroom in bytes for a cable of `length_m` metres: the next longer row; None when the table ends before it."""
+        """Headroom in bytes for a cable of `length_m` metres: the next longer row; None beyond the last one."""
         return next((row.xoff_bytes for row in self.rows if length_m <= row.length_m), None)
 
 

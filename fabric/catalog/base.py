@@ -1,4 +1,4 @@
-"""What every catalog file is built of: the strict base model, the status words, and `Sourced`, a number with its origin."""
+"""What catalog files are built of: the strict base model, the status words, and `Sourced`, a fact with its origin."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fabric.errors import FabricError
 Status = Literal["primary", "code", "quoted", "secondary", "derived", "inferred", "unverified"]
 """How sure a fact is.
 
-primary: the maker's or operator's own words; code: their open code or configuration; quoted: a short quotation of a primary
-text; secondary: a summary by somebody else; derived: arithmetic on such facts; inferred: a reading that joins several;
-unverified: no source was read, so check it before relying on it.
+primary: the maker's or operator's own words; code: their open code or configuration; quoted: a short quotation of a
+primary text; secondary: a summary by somebody else; derived: arithmetic on such facts; inferred: a reading that joins
+several; unverified: no source was read, so check it before relying on it.
 """
 
 Medium = Literal["copper", "optical"]
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Model(BaseModel):
     """Base of all catalog models: frozen, strict types, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 
 
 class Sourced(Model, Generic[T]):

@@ -33,7 +33,7 @@ class CardAsic(Model):
 
 
 class CardSpeed(Evidence):
-    """One way to run a cage: `lanes_used` are the EOS lane numbers that become interfaces, `eos_speed` their `speed` value."""
+    """One way to run a cage: `lanes_used` = EOS lanes that become interfaces, `eos_speed` = their `speed` value."""
 
     speed_gbps: int = Field(gt=0)
     eos_speed: str
@@ -58,7 +58,7 @@ class LineCard(Model):
     notes: tuple[str, ...] = ()
 
     def speed(self, speed_gbps: int) -> CardSpeed | None:
-        """How to run a cage at `speed_gbps` an interface, the one with most interfaces first; None when the card cannot."""
+        """How to run a cage at `speed_gbps` an interface, with most interfaces; None when the card cannot."""
         fitting = [entry for entry in self.speeds if entry.speed_gbps == speed_gbps]
         return max(fitting, key=lambda entry: len(entry.lanes_used), default=None)
 

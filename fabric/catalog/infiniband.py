@@ -22,7 +22,7 @@ class InfiniBandSide(Model):
     labels: dict[str, Sourced[str]]
     device_id: Sourced[str] | None = None
     vendor_id: Sourced[str] | None = None
-    aggregation_node_port: Sourced[int] | None = Field(default=None, description="extra port on which the SHARP node shows")
+    aggregation_node_port: Sourced[int] | None = Field(default=None, description="extra port of the SHARP node")
 
 
 def infiniband_ports(side: InfiniBandSide) -> tuple[PortDef, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -39,17 +40,17 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """YAML that refuses a key written twice, where PyYAML would keep the last one silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep=True)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
         if len(mapping) != len(node.value):
-            raise yaml.constructor.ConstructorError(None, None, "a key is written twice in this mapping", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "a key is written twice", node.start_mark)
         return mapping
 
 
 class Catalog:
     """The catalog in the folder `data` (default: the one that travels with the package).
 
-    Every getter reads one file at the first call and returns the same object afterwards. An unknown name raises FabricError
-    with the nearest names and the list; a bad file raises FabricError with the file's name.
+    Every getter reads one file at the first call and returns the same object afterwards. An unknown name raises
+    FabricError with the nearest name and the list; a bad file raises FabricError with the file's name.
     """
 
     def __init__(self, data: Path = DATA) -> None:
@@ -121,8 +122,9 @@ class Catalog:
             raise _unknown(kind, name, self.names(kind))
         path = self._data / folder / f"{name}.yaml"
         entry = _read(path, self._data, model, self._context)
-        if getattr(entry, "name", None) != name:
-            raise FabricError(f"catalog file {folder}/{name}.yaml: name: {getattr(entry, 'name', None)!r} is not the file's name")
+        inside = getattr(entry, "name", None)
+        if inside != name:
+            raise FabricError(f"catalog file {folder}/{name}.yaml: name: {inside!r} is not the file's name")
         self._models[kind, name] = entry
         return entry
 
@@ -147,8 +149,6 @@ def _kind(kind: str) -> tuple[str, type[Model]]:
 
 
 def _unknown(kind: str, name: str, known: tuple[str, ...]) -> FabricError:
-    import difflib  # only a mistake pays for it
-
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     guess = f"did you mean {near[0]}? " if near else ""
     return FabricError(f"unknown {kind} {name!r}", hint=f"{guess}known: {', '.join(known)}")
@@ -166,15 +166,24 @@ def _read(path: Path, base: Path, model: type[M], context: LoadContext | None = 
         raise FabricError(f"{where}: {_first(error)}") from None
     except CatalogError as error:
         raise FabricError(f"{where}: {error}") from None
-    except yaml.YAMLError as error:
-        raise FabricError(f"{where}: {' '.join(str(error).split())}") from None
-    except (OSError, UnicodeDecodeError, TypeError) as error:
-        raise FabricError(f"{where}: cannot be read: {error}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise FabricError(f"{where}: {place}{error.problem}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise FabricError(f"{where}: is not YAML text: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        raise FabricError(f"{where}: cannot be read: {error.strerror}") from None
+    except TypeError as error:  # json has no dates and no binary
+        raise FabricError(f"{where}: {error}", hint="put the value in quotes") from None
 
 
 def _first(error: ValidationError) -> str:
     """The first problem of a failed validation in one line, and how many more there are."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    place = ".".join(str(part) for part in details[0]["loc"]) or "file"
+    # a misspelt key is also a missing one: the unknown key says more
+    first = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
+    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    place = ".".join(str(part) for part in first["loc"]) or "file"
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    return f"{place}: {details[0]['msg']}{more}"
+    return f"{place}: {what}{more}"

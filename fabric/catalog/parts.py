@@ -36,7 +36,7 @@ class HostModel(Model):
     backend_speed_gbps: Sourced[int]
     nic: Sourced[str] = Field(description="name of the NIC's catalog file")
     rails: Sourced[int]
-    backend_ifnames: Sourced[tuple[str, ...]] | None = Field(default=None, description="Ethernet interface names in rail order")
+    backend_ifnames: Sourced[tuple[str, ...]] | None = Field(default=None, description="netdev names in rail order")
     hcas: Sourced[tuple[str, ...]] = Field(description="RDMA device names in rail order")
     front_end_nics: Sourced[int] | None = None
     front_end_speed_gbps: Sourced[int] | None = None
@@ -55,15 +55,15 @@ class NicModel(Model):
     speed_gbps: Sourced[int]
     device_id: Sourced[str] | None = None
     vendor_id: Sourced[str] | None = None
-    node_description: Sourced[str] | None = Field(default=None, description="InfiniBand node description before the host sets one")
+    node_description: Sourced[str] | None = Field(default=None, description="until the host sets its own")
     notes: tuple[str, ...] = ()
 
 
 class CableModel(Model):
     """One kind of cable or pair of optics with fibre.
 
-    `lanes` are those of the medium. `max_length_m` None: no length was found in any public text read. `twin`: one module
-    carries two links.
+    `lanes` are those of the medium. `max_length_m` None: no length was found in any public text read. `twin`: one
+    module carries two links.
     """
 
     name: str

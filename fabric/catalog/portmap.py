@@ -61,9 +61,9 @@ def profiles_for(port: PortDef, profiles: Mapping[int, Profile], speed_gbps: int
 def check_map(port_map: PortMap, ports: Mapping[str, PortDef], profiles: Mapping[int, Profile]) -> None:
     """Refuse a map that the switch cannot carry; raises CatalogError with the first reason.
 
-    Reasons: a port that the switch lacks or that is named twice, a port without a profile of the role's speed and medium, a
-    used port that another used port's profile subsumes or overlaps. A reserved port is taken at its widest profile, as its
-    speed is the operator's choice.
+    Reasons: a port that the switch lacks or that is named twice, a port without a profile of the role's speed and
+    medium, a used port that another used port's profile subsumes or overlaps. A reserved port is taken at its widest
+    profile, as its speed is the operator's choice.
     """
     where = f"port_maps.{port_map.name}"
     role_of: dict[str, str] = {}
@@ -76,7 +76,8 @@ def check_map(port_map: PortMap, ports: Mapping[str, PortDef], profiles: Mapping
     for name, role in role_of.items():
         for blocked in _blocked(port_map, role, ports[name], profiles, where):
             if blocked in role_of:
-                raise CatalogError(f"{where}.{role}: port {name} takes the lanes of {blocked}, used in {role_of[blocked]}")
+                other = role_of[blocked]
+                raise CatalogError(f"{where}.{role}: port {name} takes the lanes of {blocked}, used in {other}")
 
 
 def _blocked(

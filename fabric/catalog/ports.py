@@ -1,8 +1,8 @@
 """Ports of a fixed switch: the speed profiles, the compact table on disk, and its expansion.
 
-The table on disk names, for each port, its core, its first lane and a `shape` (the set of profiles that the port offers).
-Lanes and subsumption follow from that: a profile of n lanes takes the n lanes from the port's first one, and every other
-port of the same core whose first lane is among them cannot be used at the same time.
+The table on disk names, for each port, its core, its first lane and a `shape` (the set of profiles that it offers).
+Lanes and subsumption follow from that: a profile of n lanes takes the n lanes from the port's first one, and every
+other port of the same core whose first lane is among them cannot be used at the same time.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fabric.catalog.base import CatalogError, Evidence, Model
 class Profile(Model):
     """One speed profile of FBOSS: what a port does at one speed.
 
-    `medium` is taken from the suffix of the profile's name, because FBOSS's own medium field describes the ASIC side of the
-    link (it reads BACKPLANE for every profile of Minipack2 and 7388X5); `unspecified` when the name has no suffix.
+    `medium` is taken from the suffix of the profile's name, because FBOSS's own medium field describes the ASIC side of
+    the link (it reads BACKPLANE for every profile of Minipack2 and 7388X5); `unspecified` when the name has no suffix.
     """
 
     name: str
@@ -63,7 +63,7 @@ class PortTable(Evidence):
     subsumption: Literal["declared", "undeclared"] = Field(
         description="whether the platform mapping itself declares the ports that a wide profile takes away"
     )
-    cores_per_pipeline: int | None = Field(default=None, description="pipeline = core // this; absent when not evidenced")
+    cores_per_pipeline: int | None = Field(default=None, description="pipeline = core // this")
     cage_type_source: str | None = Field(default=None, description="where the cage types come from, and how sure")
     eos_name_source: str | None = Field(default=None, description="where the EOS names come from, and how sure")
     shapes: dict[str, PortShape]
@@ -92,9 +92,9 @@ class ProfileOnPort:
 class PortDef:
     """One port of a fixed switch.
 
-    `name` is the neutral name (the FBOSS name, or the InfiniBand port number); `names` has one name a NOS. `label` is the
-    front-panel cage. `logical_id`, `controlling_port`: numbers of the platform mapping. `core`, `pipeline`: where the port
-    sits in the ASIC (None = not evidenced). `profiles`: FBOSS profile number -> what it takes.
+    `name` is the neutral name (the FBOSS name, or the InfiniBand port number); `names` has one name a NOS. `label` is
+    the front-panel cage. `logical_id`, `controlling_port`: numbers of the platform mapping. `core`, `pipeline`: where
+    the port sits in the ASIC (None = not evidenced). `profiles`: FBOSS profile number -> what it takes.
     """
 
     name: str
@@ -110,7 +110,7 @@ class PortDef:
 
 
 def expand(table: PortTable, profiles: Mapping[int, Profile]) -> tuple[PortDef, ...]:
-    """The ports of `table` in the table's (front-panel) order; raises CatalogError when the table contradicts itself."""
+    """The ports of `table` in its (front-panel) order; raises CatalogError when the table contradicts itself."""
     _check_rows(table, profiles)
     by_core: dict[int, list[PortRow]] = {}
     for row in table.ports:
@@ -153,7 +153,8 @@ def _check_rows(table: PortTable, profiles: Mapping[int, Profile]) -> None:
     ids = {row.id for row in table.ports}
     for row in table.ports:
         if row.shape not in table.shapes:
-            raise CatalogError(f"port {row.name}: shape {row.shape!r} is not declared (known: {', '.join(table.shapes)})")
+            known = ", ".join(table.shapes)
+            raise CatalogError(f"port {row.name}: shape {row.shape!r} is not declared (known: {known})")
         if row.ctl not in ids:
             raise CatalogError(f"port {row.name}: controlling port {row.ctl} is not in the table")
         keys: list[tuple[str, object]] = [("name", row.name), ("id", row.id), ("first lane", (row.core, row.lane))]

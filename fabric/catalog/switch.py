@@ -25,10 +25,10 @@ class FbossSide(Evidence):
     asic_type: int = Field(description="number of the AsicType enum, as in switchIdToSwitchInfo")
     asic_type_name: str
     mode: str = Field(description="value of the gflag `mode`")
-    fruid_prefixes: tuple[str, ...] = Field(description="prefixes of the fruid product name; empty = chosen by flag only")
-    platform_base_required: bool = Field(description="no public SDK section fits this port map: the operator must give one")
+    fruid_prefixes: tuple[str, ...] = Field(description="of the product name; empty = by flag only")
+    platform_base_required: bool = Field(description="no public SDK section fits: give one")
     sdk_config: Literal["bcm_config", "bcm_yaml"] = Field(description="where platform.chip.bcm keeps the SDK settings")
-    external_phy: bool | None = Field(default=None, description="external PHYs between ASIC and cages; absent = not known")
+    external_phy: bool | None = Field(default=None, description="absent = not known")
     buffers: Sourced[str] = Field(description="key of the ASIC's `buffers` set that applies to this box")
 
 
@@ -53,7 +53,7 @@ class LoadContext:
 class SwitchModel(Model):
     """One switch model: its file, plus the ports that the file's table or rule expands to.
 
-    `limits` are counts by name, each with its source. Which of `fboss`, `eos`, `infiniband` is there follows from `nos`.
+    `limits` are counts by name. Which of `fboss`, `eos` and `infiniband` is there follows from `nos`.
     """
 
     name: str
@@ -152,14 +152,15 @@ class SwitchModel(Model):
         """
         fitting = [p for p in self.profiles_for(port, speed_gbps, medium) if fec in (None, self._profiles[p].fec)]
         if not fitting:
-            offers = sorted({(self._profiles[p].speed_mbps // 1000, self._profiles[p].medium) for p in self.port(port).profiles})
-            text = ", ".join(f"{speed}G {kind}" for speed, kind in offers)
-            raise FabricError(f"{self.name} {port} has no {speed_gbps}G {medium} profile", hint=f"it offers {text}")
+            raise FabricError(
+                f"{self.name} {port} has no {speed_gbps}G {medium} profile", hint=f"it offers {self._offers(port)}"
+            )
         best = self._profiles[fitting[0]]
         ties = [p for p in fitting if (self._profiles[p].lanes, self._profiles[p].medium) == (best.lanes, best.medium)]
         if len(ties) > 1:
             fecs = ", ".join(self._profiles[p].fec for p in ties)
-            raise FabricError(f"{self.name} {port} has {len(ties)} profiles at {speed_gbps}G {medium}", hint=f"choose the FEC: {fecs}")
+            what = f"{len(ties)} profiles at {speed_gbps}G {medium}"
+            raise FabricError(f"{self.name} {port} has {what}", hint=f"choose the FEC: {fecs}")
         return fitting[0]
 
     def chassis_ports(self, line_card: str | LineCard, *, cards: int | None = None) -> tuple[ChassisPort, ...]:
@@ -171,12 +172,17 @@ class SwitchModel(Model):
             raise FabricError(f"{self.name} is a fixed box and takes no line cards")
         name = line_card if isinstance(line_card, str) else line_card.name
         if name not in self.chassis.line_cards:
-            raise FabricError(f"{self.name} does not take line card {name!r}", hint=f"it takes {', '.join(self.chassis.line_cards)}")
+            takes = ", ".join(self.chassis.line_cards)
+            raise FabricError(f"{self.name} does not take line card {name!r}", hint=f"it takes {takes}")
         count = len(self.slots) if cards is None else cards
         if not 0 < count <= len(self.slots):
             raise FabricError(f"{self.name} has {len(self.slots)} line-card slots, {count} were asked for")
         card = self._line_card(name) if isinstance(line_card, str) else line_card
         return chassis_ports(self.slots[:count], card)
+
+    def _offers(self, port: str) -> str:
+        kinds = {(self._profiles[p].speed_mbps // 1000, self._profiles[p].medium) for p in self.port(port).profiles}
+        return ", ".join(f"{speed}G {kind}" for speed, kind in sorted(kinds)) or "none"
 
     def _range_hint(self) -> str:
         if not self._ports:
