@@ -37,11 +37,21 @@ class Sourced(Model, Generic[T]):
     source: str = Field(min_length=1, description="the public text or code the fact comes from")
 
 
+# pydantic finds a parametrised class again (pickle, between processes) only when it was first made at the top of a module
+_PARAMETRISED = (Sourced[int], Sourced[float], Sourced[str])
+
+
 class Evidence(Model):
     """Base of sections whose facts share one origin."""
 
     status: Status = Field(description="how sure the facts of this section are")
     source: str = Field(min_length=1, description="the public text or code they come from")
+
+
+class SourcedNames(Evidence):
+    """A list of names with its origin, in an order that counts."""
+
+    value: tuple[str, ...] = Field(min_length=1)
 
 
 class CatalogError(FabricError):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fabric.catalog.base import Evidence, Medium, Model, Sourced
+from fabric.catalog.base import Evidence, Medium, Model, Sourced, SourcedNames
 
 
 class PcieGroup(Model):
@@ -36,8 +36,8 @@ class HostModel(Model):
     backend_speed_gbps: Sourced[int]
     nic: Sourced[str] = Field(description="name of the NIC's catalog file")
     rails: Sourced[int]
-    backend_ifnames: Sourced[tuple[str, ...]] | None = Field(default=None, description="netdev names in rail order")
-    hcas: Sourced[tuple[str, ...]] = Field(description="RDMA device names in rail order")
+    backend_ifnames: SourcedNames | None = Field(default=None, description="netdev names in rail order")
+    hcas: SourcedNames = Field(description="RDMA device names in rail order")
     front_end_nics: Sourced[int] | None = None
     front_end_speed_gbps: Sourced[int] | None = None
     cpus: Sourced[int] | None = None

@@ -98,7 +98,7 @@ def _rows(path: str, value: Any, status: str = "", source: str = "") -> Iterator
     if "status" in value and "source" in value:
         status, source = value["status"], value["source"]
         if "value" in value:
-            yield path, f"{_text(value['value'])} {value['unit']}".rstrip(), status, source
+            yield path, f"{_text(value['value'])} {value.get('unit', '')}".rstrip(), status, source
             return
     for key, item in value.items():
         if key not in ("status", "source"):

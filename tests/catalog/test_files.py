@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ ENTRIES = [(kind, name) for kind in KINDS for name in Catalog().names(kind)]
 @pytest.mark.parametrize(("kind", "name"), ENTRIES)
 def test_loads(kind: str, name: str) -> None:
     assert Catalog().get(kind, name).model_dump(exclude_none=True)["name"] == name
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_travels_between_processes(kind: str, name: str) -> None:
+    entry = Catalog().get(kind, name)
+    copy = pickle.loads(pickle.dumps(entry))  # noqa: S301  # our own bytes
+    assert copy.model_dump() == entry.model_dump()
+    assert getattr(copy, "ports", None) == getattr(entry, "ports", None)
 
 
 def test_no_file_is_left_out() -> None:
