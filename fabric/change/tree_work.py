@@ -1,0 +1,117 @@
+"""The part of writing a tree that runs in the workers: render a few devices, compare with the disk, put in place what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fabric.change.files import cannot, read_regular, write_temporary
+from fabric.change.manifest import Row
+from fabric.change.paths import tree_path
+from fabric.change.tree_scan import JOURNAL
+from fabric.errors import FabricError
+from fabric.targets.base import Artifact, RenderJob
+
+
+@dataclass(slots=True)
+class ChunkResult:
+    """What one chunk of devices came to; `size` is in bytes, of all files, written or not."""
+
+    rows: list[Row] = field(default_factory=list)
+    written: int = 0
+    unchanged: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TreeWorker:
+    """Writes chunks of devices of `job` below `out`; only devices' artifacts for `targets` when given."""
+
+    job: RenderJob
+    out: Path
+    targets: frozenset[str] | None
+
+    def __call__(self, names: Sequence[str]) -> ChunkResult:
+        """Renders and writes; all new files of the chunk are complete on the side before the first one is put in place."""
+        result = ChunkResult()
+        ready: list[tuple[str, str]] = []
+        try:
+            for name in names:
+                self._device(name, result, ready)
+            self._journal([target for _, target in ready])
+            while ready:
+                temporary, target = ready[-1]
+                self._rename(temporary, target)
+                ready.pop()
+        finally:
+            for temporary, _ in ready:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+        return result
+
+    def _device(self, name: str, result: ChunkResult, ready: list[tuple[str, str]]) -> None:
+        seen: set[str] = set()
+        for artifact in self.job.render(name):
+            if self.targets is not None and artifact.target not in self.targets:
+                continue
+            relative = tree_path(artifact.device, artifact.path)
+            if artifact.device != name or relative in seen:
+                raise FabricError(
+                    f"{name} declares the file {artifact.path} of {artifact.device} twice or for another device"
+                )
+            seen.add(relative)
+            size = len(artifact.content)
+            result.rows.append(
+                Row(relative, artifact.sha256, size, name, artifact.role, artifact.target, artifact.mode)
+            )
+            result.size += size
+            if self._same(relative, artifact):
+                result.unchanged += 1
+            else:
+                ready.append((self._aside(relative, artifact), relative))
+                result.written += 1
+
+    def _same(self, relative: str, artifact: Artifact) -> bool:
+        path = f"{self.out}/{relative}"
+        try:
+            if read_regular(path, len(artifact.content)) != artifact.content:
+                return False
+            return stat.S_IMODE(os.lstat(path).st_mode) == artifact.mode
+        except OSError:
+            return False  # a link, a folder, or unreadable: writing it says what is wrong
+
+    def _aside(self, relative: str, artifact: Artifact) -> str:
+        folder, _, name = f"{self.out}/{relative}".rpartition("/")
+        try:
+            try:
+                return write_temporary(folder, name, artifact.content, artifact.mode)
+            except FileNotFoundError:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                return write_temporary(folder, name, artifact.content, artifact.mode)
+        except OSError as error:
+            raise cannot("write", f"{self.out}/{relative}", error) from error
+
+    def _journal(self, paths: Sequence[str]) -> None:
+        if not paths:
+            return
+        data = "".join(f"{path}\n" for path in paths).encode()
+        path = f"{self.out}/{JOURNAL}"
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if os.write(handle, data) != len(data):
+                    raise FabricError(f"cannot write {path}: no space left on the device")
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise cannot("write", path, error) from error
+
+    def _rename(self, temporary: str, relative: str) -> None:
+        try:
+            Path(temporary).rename(f"{self.out}/{relative}")
+        except OSError as error:
+            raise cannot("write", f"{self.out}/{relative}", error) from error

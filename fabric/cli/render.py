@@ -1,0 +1,71 @@
+"""`fabric render`: the configuration files of every device, as a tree on disk.
+
+`--json` prints, version `fabric.render/1`: {schema, out, devices, files, bytes, written, unchanged, removed, unmanaged: [path], seconds}.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fabric.cli.rendering import open_job, progress, selection, target_set
+
+if TYPE_CHECKING:
+    from fabric.change.tree import TreeReport
+
+SCHEMA = "fabric.render/1"
+_NAMED = 5  # unmanaged files that are named
+
+
+@click.command("render")
+@selection
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The tree's folder.")
+def render(
+    spec: Path, devices: tuple[str, ...], targets: str | None, workers: int | None, as_json: bool, out: Path
+) -> None:
+    """Write the configuration files that SPEC declares to DIR/<device>/<path on the device>.
+
+    Only what differs is written; what an earlier render wrote and SPEC no longer declares is removed. Files that fabric did not
+    write are never touched. With --device or --target everything outside the selection stays as it is.
+    """
+    from fabric.change.tree import write_tree
+
+    start = time.monotonic()
+    chosen = target_set(targets)
+    job, only = open_job(spec, devices, chosen)
+    report = write_tree(job, out, only=only, targets=chosen, workers=workers, progress=progress("rendered"))
+    seconds = time.monotonic() - start
+    click.echo(_document(report, out, seconds) if as_json else said(report, out, seconds))
+
+
+def said(report: TreeReport, out: Path, seconds: float) -> str:
+    """What was done, in one or two lines."""
+    line = (
+        f"wrote {report.written:,} files for {report.devices:,} devices to {out} ({report.size / 1e6:,.1f} MB in all), "
+        f"{report.unchanged:,} unchanged, {report.removed:,} removed in {seconds:.1f} s"
+    )
+    if not report.unmanaged:
+        return line
+    more = f", ... and {len(report.unmanaged) - _NAMED:,} more" if len(report.unmanaged) > _NAMED else ""
+    return f"{line}\nnot ours, left alone: {', '.join(report.unmanaged[:_NAMED])}{more}"
+
+
+def _document(report: TreeReport, out: Path, seconds: float) -> str:
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "out": str(out),
+            "devices": report.devices,
+            "files": report.files,
+            "bytes": report.size,
+            "written": report.written,
+            "unchanged": report.unchanged,
+            "removed": report.removed,
+            "unmanaged": list(report.unmanaged),
+            "seconds": round(seconds, 3),
+        }
+    )
