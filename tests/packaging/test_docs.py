@@ -22,4 +22,4 @@ def test_readme_example_passes_check(tmp_path: Path) -> None:
     spec = tmp_path / "cluster.yaml"
     spec.write_text(example, encoding="utf-8")
     result = CliRunner().invoke(cli, ["check", str(spec)])
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, f"{result.output}{result.exception!r}"
