@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import click
 
 from fabric.cli.main import cli
-from tools.docs_text import GENERATED, table
+from tools.docs_text import GENERATED, prose, table
 
 _INTRO = """# Command line reference
 
@@ -19,8 +20,12 @@ Exit codes of every command: 0 = fine, nothing to do; 1 = could not do it; 2 = d
 
 def cli_page() -> str:
     """The whole page: the root command, then every visible command, groups before what they hold."""
-    sections = [_section(context) for context in _contexts(click.Context(cli, info_name="fabric"))]
+    sections = [_section(context) for context in _contexts(_context(cli, "fabric", None))]
     return (GENERATED + _INTRO + "".join(sections)).rstrip("\n") + "\n"
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    return click.Context(command, info_name=name, parent=parent, **command.context_settings)
 
 
 def _contexts(context: click.Context) -> Iterator[click.Context]:
@@ -29,7 +34,7 @@ def _contexts(context: click.Context) -> Iterator[click.Context]:
         for name in context.command.list_commands(context):
             command = context.command.get_command(context, name)
             if command is not None and not command.hidden:
-                yield from _contexts(click.Context(command, info_name=name, parent=context))
+                yield from _contexts(_context(command, name, context))
 
 
 def _section(context: click.Context) -> str:
@@ -42,9 +47,9 @@ def _section(context: click.Context) -> str:
 
 
 def _prose(text: str) -> str:
-    # click's own mark for "do not wrap this paragraph" is nothing for a reader.
-    paragraphs = [part.replace("\b\n", "").strip() for part in text.partition("\f")[0].split("\n\n")]
-    return "".join(f"{part}\n\n" for part in paragraphs if part)
+    # What stands behind a form feed is for readers of the code; click's mark "do not wrap" is nothing for a page.
+    paragraphs = inspect.cleandoc(text.partition("\f")[0]).replace("\b\n", "").split("\n\n")
+    return "".join(f"{prose(part.strip())}\n\n" for part in paragraphs if part.strip())
 
 
 def _commands(context: click.Context, group: click.Group) -> Iterator[tuple[str, str]]:
@@ -58,5 +63,5 @@ def _commands(context: click.Context, group: click.Group) -> Iterator[tuple[str,
 def _options(context: click.Context) -> Iterator[tuple[str, str]]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
-        if record is not None:
+        if record is not None and record[1]:  # an argument without a text of its own is explained by the usage line
             yield f"`{record[0]}`", record[1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabric.spec.schema import json_schema
-from tools.docs_text import GENERATED, table
+from tools.docs_text import GENERATED, prose, table
 
 _INTRO = """# Spec reference
 
@@ -40,7 +40,7 @@ def spec_page() -> str:
 
 
 def _section(name: str, model: dict[str, Any]) -> str:
-    text = f"## {name}\n\n{model.get('description', '')}\n\n"
+    text = f"## {name}\n\n{prose(model.get('description', ''))}\n\n"
     if "properties" not in model:
         return text + f"One of: {_kind(model)}.\n\n"
     required = set(model.get("required", ()))
