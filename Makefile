@@ -40,5 +40,5 @@ docs: gen-docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build -q --strict
 
 clean: ## remove what was built, the virtual environment too
-	rm -rf .venv build dist out site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
+	rm -rf .venv .ansible build dist out site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
 	find fabric tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from fabric.cli.main import cli
+from tools.docs_text import cell
 from tools.gen_docs import outdated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,3 +25,15 @@ def test_readme_example_passes_check(tmp_path: Path) -> None:
     spec.write_text(example, encoding="utf-8")
     result = CliRunner().invoke(cli, ["check", str(spec)])
     assert result.exit_code == 0, f"{result.output}{result.exception!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a | b\n  c", r"a \| b c"),
+        ("DIR/<device> or `<device>`", "DIR/&lt;device> or `<device>`"),
+        ("`[roce|infiniband]` | <x>", r"<code>[roce&#124;infiniband]</code> \| &lt;x>"),
+    ],
+)
+def test_cell_shows_its_text_as_it_is(text: str, shown: str) -> None:
+    assert cell(text) == shown
