@@ -1,0 +1,166 @@
+"""The error boundary: exit code and the one line for every way in which a command can end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from fabric.cli import boundary
+from fabric.errors import DesignError, FabricError, FabricErrors
+
+
+def _ending(end: Callable[[], object]) -> click.Command:
+    return click.Command("go", callback=end)
+
+
+def _throw(error: BaseException) -> Callable[[], object]:
+    def end() -> None:
+        raise error
+
+    return end
+
+
+def _abort_at_prompt() -> None:
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        raise click.Abort from None
+
+
+def _exit(code: int) -> Callable[[], object]:
+    return lambda: click.get_current_context().exit(code)
+
+
+ENDS: list[tuple[Callable[[], object], int, str]] = [
+    (lambda: None, 0, ""),
+    (lambda: 2, 2, ""),
+    (lambda: True, 0, ""),
+    (_exit(2), 2, ""),
+    (_throw(SystemExit(2)), 2, ""),
+    (_throw(FabricError("no such zone")), 1, "error: no such zone\n"),
+    (_throw(FabricError("no such zone", hint="look")), 1, "error: no such zone (hint: look)\n"),
+    (_throw(DesignError(("a", 0), "too many")), 1, "error: too many\n"),
+    (_throw(FabricErrors([FabricError("one"), FabricError("two", hint="h")])), 1, "error: one\nerror: two (hint: h)\n"),
+    (_throw(FabricError("two\nlines \x1b[2J")), 1, "error: two\\nlines \\x1b[2J\n"),
+    (_throw(KeyboardInterrupt()), 130, "interrupted\n"),
+    (_abort_at_prompt, 130, "interrupted\n"),
+    (_throw(EOFError()), 1, "aborted\n"),
+    (_throw(click.Abort()), 1, "aborted\n"),
+    (_throw(click.ClickException("odd")), 1, "error: odd\n"),
+    (_throw(OSError(errno.ENOSPC, "No space left on device", "/mnt/x")), 1, "error: /mnt/x: No space left on device\n"),
+    (_throw(OSError(errno.EROFS, "Read-only file system")), 1, "error: the system refused: Read-only file system\n"),
+    (_throw(OSError(errno.EACCES, "Permission denied", b"a", None, "b")), 1, "error: a -> b: Permission denied\n"),
+    (_throw(RecursionError()), 1, "error: the input is nested too deep to be worked on\n"),
+    (_throw(BrokenPipeError(errno.EPIPE, "Broken pipe")), 1, ""),
+]
+
+
+@pytest.mark.parametrize(("end", "code", "stderr"), ENDS)
+def test_every_end(end: Callable[[], object], code: int, stderr: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = boundary.run(_ending(end), [])
+    err = capsys.readouterr().err
+    assert (said, err.lstrip("\n")) == (code, stderr)
+
+
+def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert boundary.run(_ending(_throw(MemoryError())), []) == 1
+    assert capsys.readouterr().err.startswith("error: there is not enough memory")
+
+
+def test_usage_error_is_not_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert boundary.run(_ending(lambda: None), ["--no-such"]) == 1
+    err = capsys.readouterr().err
+    assert "Usage: fabric" in err
+    assert "No such option" in err
+
+
+def test_help_is_exit_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert boundary.run(_ending(lambda: None), ["--help"]) == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+@click.command("go")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def _broken(words: tuple[str, ...]) -> None:
+    raise ZeroDivisionError("by token=abc123")
+
+
+SECRETS = ["--", "--password", "hunter2", "--api-token=hunter3", "ssh://bob:hunter4@leaf1", "plain"]
+
+
+def test_bug_is_a_line_and_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert boundary.run(_broken, SECRETS) == 3
+    (log,) = (tmp_path / "fabric").iterdir()
+    line = f"error: internal error: ZeroDivisionError: by token=*** (details in {log})\n"
+    assert capsys.readouterr().err == line
+    text = log.read_text()
+    assert "Traceback" in text
+    assert "pydantic: 2" in text
+    assert "plain" in text
+    assert "hunter" not in text
+    assert "abc123" not in text
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def test_log_goes_to_the_temporary_folder_then_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(blocked))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "tmp"))
+    assert boundary.run(_broken, []) == 3
+    assert f"(details in {tmp_path / 'tmp'}" in capsys.readouterr().err
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(blocked))
+    assert boundary.run(_broken, []) == 3
+    assert "no log file could be written" in capsys.readouterr().err
+
+
+def test_unlisted_system_error_is_a_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert boundary.run(_ending(_throw(OSError(errno.EBADF, "Bad file descriptor"))), []) == 3
+
+
+_PRINTS = """
+import sys, click
+from fabric.cli.boundary import run
+@click.command()
+@click.option("--times", type=int)
+def go(times):
+    for n in range(times):
+        print("x" * 99)
+sys.exit(run(go))
+"""
+
+
+@pytest.mark.parametrize("times", [1, 100_000])  # met by the last flush; met by print
+@pytest.mark.parametrize(
+    ("out", "line"), [("pipe", ""), ("/dev/full", "error: the system refused: No space left on device\n")]
+)
+def test_output_that_nobody_takes(times: int, out: str, line: str) -> None:
+    if out == "pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(out, os.O_WRONLY)
+    command = [sys.executable, "-c", _PRINTS, f"--times={times}"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_closed_streams() -> None:
+    command = f"exec {sys.executable} -c '{_PRINTS}' --times=1 >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
