@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabric.change.diff_model import MAX_DEPTH, Change, UnreadableError, printable
-from fabric.change.mask import MASK, equal_by_placeholder, mask_json
+from fabric.change.mask import MASK, equal_by_placeholder, is_secret_key, mask_json
 
 Key = tuple[str, ...]
 
@@ -71,8 +71,6 @@ class _Walk:
     changes: list[Change] = field(default_factory=list)
 
     def value(self, path: str, key: str, old: Any, new: Any, subject: str, depth: int) -> None:
-        if old == new and _identical(old, new):
-            return
         if depth > MAX_DEPTH:
             raise UnreadableError(f"not a configuration: nested more than {MAX_DEPTH} levels deep")
         if isinstance(old, dict) and isinstance(new, dict):
@@ -87,28 +85,31 @@ class _Walk:
             if key not in new:
                 self.add("-", _join(path, key), _show(key, value), subject)
         for key, value in new.items():
-            if key in old:
-                before = old[key]
-                if type(before) is not type(value) or before != value or not _identical(before, value):
-                    self.value(_join(path, key), key, before, value, subject, depth + 1)
-            else:
+            if key not in old:
                 self.add("+", _join(path, key), _show(key, value), subject)
+                continue
+            before, kind = old[key], type(value)
+            if before is value or (
+                kind is type(before) and before == value and (kind in _SCALARS or _identical(before, value))
+            ):
+                continue
+            self.value(_join(path, key), key, before, value, subject, depth + 1)
 
     def listing(self, path: str, key: str, old: list[Any], new: list[Any], subject: str, depth: int) -> None:
         names = _key(key, old, new)
         left, right = _indexed(old, names), _indexed(new, names)
         for name, item in left.items():
             if name not in right:
-                self.add(
-                    "-", f"{path}[{_label(name, item)}]", _show(key, item), _label(name, item) if names else subject
-                )
+                label = _label(name, item)
+                about = label if names and not subject else subject
+                self.add("-", f"{path}[{label}]", _show(key, item), about)
         for name, item in right.items():
             label = _label(name, item)
             about = label if names and not subject else subject
-            if name in left:
-                self.value(f"{path}[{label}]", key, left[name], item, about, depth + 1)
-            else:
+            if name not in left:
                 self.add("+", f"{path}[{label}]", _show(key, item), about)
+            elif left[name] != item or not _identical(left[name], item):
+                self.value(f"{path}[{label}]", key, left[name], item, about, depth + 1)
         if names and key not in _UNORDERED and [n for n in left if n in right] != [n for n in right if n in left]:
             order = ", ".join(_label(n, i) for n, i in right.items())
             self.add("~", path, f"order is now {order}", subject)
@@ -117,7 +118,7 @@ class _Walk:
         self.changes.append(Change((printable(f"{sign} {path or '(the whole file)'}: {text}"),), printable(subject)))
 
 
-_SCALARS = (str, int, float, bool, type(None))
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def _identical(old: Any, new: Any) -> bool:
@@ -125,8 +126,6 @@ def _identical(old: Any, new: Any) -> bool:
 
     (marshal.dumps only serialises, in C; nothing is ever loaded with it. Version 2 writes no references.)
     """
-    if type(old) is type(new) and type(old) in _SCALARS:
-        return True
     return marshal.dumps(old, 2) == marshal.dumps(new, 2) or _same(old, new)
 
 
@@ -183,5 +182,7 @@ def _label(name: Any, item: dict[str, Any]) -> str:
 
 
 def _show(key: str, value: Any) -> str:
+    if type(value) is int and not is_secret_key(key):
+        return str(value)
     masked = mask_json(key, value)
     return MASK if masked == MASK else json.dumps(masked, ensure_ascii=False)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TypeVar
 
 from fabric.change.diff_model import MAX_DEPTH, Change, UnreadableError, printable
 from fabric.change.mask import mask_line, same_secrets
 
 Tree = dict[str, "Tree"]
-"""Line -> lines below it. A line that stands twice in a section carries its count after a NUL; a banner is one line with newlines."""
+"""Line -> lines below it. A line that stands twice carries its count after a NUL; a banner is one line with newlines in it."""
 
-_HEREDOC = re.compile(r"banner (?:login|motd|exec)\b")
+V = TypeVar("V")
+_NOTHING: Tree = {}  # shared, never changed
+_BANNER = re.compile(r"^banner [^\n]*\n.*?(?:^EOF[ \t]*(?:\n|\Z)|\Z)", re.MULTILINE | re.DOTALL)
+_TOP = re.compile(r"\n(?=[^ \t\n])")
 # A list whose order means something and carries no numbers: the servers of a group are tried in turn, the entries of an
 # unnumbered list are matched in turn. Everything else has numbers (seq, permit 10) or is a set.
 _ORDERED_SECTION = re.compile(r"aaa group server |ip(?:v6)? access-list |ip(?:v6)? prefix-list |class-map |policy-map ")
@@ -24,57 +29,86 @@ _INDENT = "   "
 _SUBJECT = re.compile(r"(?:no )?(?:neighbor|interface|vlan|username|ip route(?: vrf \S+)?|network|seq|server) (\S+)")
 
 
-def parse_tree(text: str) -> Tree:
-    """Configuration text -> tree; `!` lines, blank lines, trailing blanks and a closing `end` are left out.
+def sections(text: str) -> dict[str, str]:
+    """The lines of the top level, each with the text of what is below it, not yet read: most of it is equal on both sides.
 
-    Raises UnreadableError when it is nested deeper than any configuration is.
+    `!` lines, blank lines, trailing blanks and a closing `end` are left out; a banner is one line with newlines in it.
     """
+    found: dict[str, str] = {}
+    if "banner " in text:
+        for match in _BANNER.finditer(text):
+            _put(found, "\n".join(line.rstrip("\r") for line in match[0].rstrip("\n").split("\n")), "")
+        text = _BANNER.sub("", text)
+    for chunk in _TOP.split(text):
+        header, _, body = chunk.partition("\n")
+        header = header.strip()
+        if not header or header[0] == "!":
+            if not body.strip():
+                continue
+            header = "!"  # lines that are below nothing: a device would not write them, but they must not be lost
+        elif header == "end" and not body.strip():
+            continue
+        _put(found, header, body)
+    return found
+
+
+def parse_tree(text: str) -> Tree:
+    """The text below a header -> tree, by indentation. Raises UnreadableError when it is deeper than any configuration is."""
+    if not text:
+        return _NOTHING
+    text = text.rstrip("\n")
+    newlines = text.count("\n")
+    if "\n    " not in text and "!" not in text and text[:3] == "   " != text[1:4] and text.count("\n   ") == newlines:
+        lines = [line.strip() for line in text.split("\n")]
+        flat = dict.fromkeys(filter(None, lines), _NOTHING)
+        if len(flat) == len(lines) - lines.count(""):
+            return flat
+    return _by_indent(text)
+
+
+def _by_indent(text: str) -> Tree:
     root: Tree = {}
     stack: list[tuple[int, Tree]] = [(-1, root)]
-    lines = iter(text.split("\n"))
-    for raw in lines:
-        line = raw.rstrip()
-        body = line.lstrip(" ")
-        if not body or body[0] == "!" or (line == "end" and not raw.startswith(" ")):
+    for line in text.split("\n"):
+        body = line.strip()
+        if not body or body[0] == "!":
             continue
-        indent = len(line) - len(body)
+        indent = len(line) - len(line.lstrip())
         while indent <= stack[-1][0]:
             stack.pop()
         if len(stack) > MAX_DEPTH:
             raise UnreadableError(f"not a configuration: nested more than {MAX_DEPTH} levels deep")
-        if _HEREDOC.match(body):
-            body = "\n".join([body, *_until_eof(lines)])
-        level = stack[-1][1]
-        if body in level:
-            body = _numbered(body, level)
         node: Tree = {}
-        level[body] = node
+        _put(stack[-1][1], body, node)
         stack.append((indent, node))
     return root
 
 
-def _until_eof(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield line.rstrip("\r")
-        if line.strip() == "EOF":
-            return
-
-
-def _numbered(body: str, level: Tree) -> str:
-    count = 2
-    while f"{body}\0{count}" in level:
-        count += 1
-    return f"{body}\0{count}"
+def _put(level: dict[str, V], key: str, value: V) -> None:
+    """Adds a line; one that is there already gets its count, so that neither is lost."""
+    if key in level:
+        count = 2
+        while f"{key}\0{count}" in level:
+            count += 1
+        key = f"{key}\0{count}"
+    level[key] = value
 
 
 def diff_text(running: str, desired: str, normalise: Callable[[str], str] | None = None) -> list[Change]:
     """Changes that make `running` into `desired`; none when both declare the same. Raises UnreadableError."""
+    running, desired = running.replace("\r\n", "\n"), desired.replace("\r\n", "\n")
     if normalise:
         running, desired = normalise(running), normalise(desired)
     running, desired = same_secrets(running, desired)
     if running == desired:
         return []
-    return list(_top(parse_tree(running), parse_tree(desired)))
+    old, new = sections(running), sections(desired)
+    return list(_top(_read(old, new), _read(new, old)))
+
+
+def _read(these: dict[str, str], others: dict[str, str]) -> Tree:
+    """The tree of one side; sections that are equal on both are left closed."""
+    return {key: _NOTHING if others.get(key) == body else parse_tree(body) for key, body in these.items()}
 
 
 def _top(old: Tree, new: Tree) -> Iterator[Change]:
@@ -181,6 +215,7 @@ def _whole(sign: str, key: str, tree: Tree, depth: int = 0) -> Iterator[str]:
         yield from _whole(sign, below, tree[key], depth + 1)
 
 
+@lru_cache(1 << 15)
 def _show(line: str) -> str:
     return printable(mask_line(line.partition("\0")[0]))
 

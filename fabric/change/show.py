@@ -7,7 +7,7 @@ from typing import Literal
 
 from fabric.change.abstract import Collapsed
 from fabric.change.names import compress_names
-from fabric.change.plan import FileChange, Group, Plan
+from fabric.change.plan import DeviceKind, FileChange, Group, Plan
 
 Detail = Literal["groups", "summary", "full"]
 
@@ -40,7 +40,7 @@ def _headline(plan: Plan) -> str:
     total = f"{len(plan.devices):,} device{'s' if len(plan.devices) != 1 else ''}"
     if plan.exit_code == 0:
         return f"nothing to do: {total} as declared (against {plan.against})"
-    words = (
+    words: tuple[tuple[DeviceKind, str], ...] = (
         ("changed", "to change"),
         ("new", "new"),
         ("extra", "not declared"),

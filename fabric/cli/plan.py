@@ -7,6 +7,10 @@ from pathlib import Path
 
 import click
 
+from fabric.change.plan import make_plan
+from fabric.change.planfile import plan_document, save_plan
+from fabric.change.show import show_plan
+from fabric.change.source import TreeSource
 from fabric.cli.rendering import open_job, progress, selection, target_set
 
 _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
@@ -24,6 +28,7 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 @click.pass_context
 def plan(  # noqa: PLR0913 - one parameter an option
     context: click.Context,
+    *,
     spec: Path,
     devices: tuple[str, ...],
     targets: str | None,
@@ -38,11 +43,6 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
     Exit code: 0 nothing to do, 2 there are changes, 1 it could not be found out.
     """
-    from fabric.change.plan import make_plan
-    from fabric.change.planfile import plan_document, save_plan
-    from fabric.change.show import show_plan
-    from fabric.change.source import TreeSource
-
     if full and summary:
         raise click.UsageError("--full and --summary exclude each other")
     source = TreeSource(against)

@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fabric.change.tree import TreeReport, write_tree
 from fabric.cli.rendering import open_job, progress, selection, target_set
-
-if TYPE_CHECKING:
-    from fabric.change.tree import TreeReport
 
 SCHEMA = "fabric.render/1"
 _NAMED = 5  # unmanaged files that are named
@@ -25,15 +22,13 @@ _NAMED = 5  # unmanaged files that are named
 @selection
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The tree's folder.")
 def render(
-    spec: Path, devices: tuple[str, ...], targets: str | None, workers: int | None, as_json: bool, out: Path
+    *, spec: Path, devices: tuple[str, ...], targets: str | None, workers: int | None, as_json: bool, out: Path
 ) -> None:
     """Write the configuration files that SPEC declares to DIR/<device>/<path on the device>.
 
     Only what differs is written; what an earlier render wrote and SPEC no longer declares is removed. Files that fabric did not
     write are never touched. With --device or --target everything outside the selection stays as it is.
     """
-    from fabric.change.tree import write_tree
-
     start = time.monotonic()
     chosen = target_set(targets)
     job, only = open_job(spec, devices, chosen)

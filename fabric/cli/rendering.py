@@ -56,7 +56,7 @@ def open_job(
     from fabric.spec.loader import load_model
     from fabric.targets import render_devices
 
-    job: RenderJob = render_devices(load_model(spec, ClusterSpec), None, None if targets is None else set(targets))
+    job: RenderJob = render_devices(load_model(spec, ClusterSpec), None if targets is None else set(targets))
     if targets is not None and not job.devices:
         raise FabricError(f"the spec has no device of target {', '.join(sorted(targets))}")
     return job, select_devices(job.devices, devices) if devices else None
