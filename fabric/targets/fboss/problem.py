@@ -10,6 +10,7 @@ from typing import Literal
 Level = Literal["error", "silent", "warning"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+").fullmatch
+_LONGEST = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,6 @@ class Problem:
 
 def join(path: str, key: str) -> str:
     """`path` with the member `key` added: `a.b`, or `a["b c"]` for a key that is not a plain word."""
-    if _PLAIN(key):
+    if len(key) <= _LONGEST and _PLAIN(key):
         return f"{path}.{key}" if path else key
-    return f"{path}[{json.dumps(key[:80])}]"
+    return f"{path}[{json.dumps(key[:_LONGEST])}]"
