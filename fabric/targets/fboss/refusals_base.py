@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from fabric.targets.fboss.inventory import Asic, PortInventory
 from fabric.targets.fboss.problem import Problem, join
@@ -117,33 +117,61 @@ def twice(
         seen.add(value)
 
 
+class Prefix(NamedTuple):
+    """An address with its prefix length: `address` is an int with its host bits, `version` 4 or 6."""
+
+    version: int
+    address: int
+    length: int
+
+    @property
+    def subnet(self) -> tuple[int, int, int]:
+        """Version, network bits and length: equal for all addresses of a subnet."""
+        return self.version, self.address >> (_BITS[self.version] - self.length), self.length
+
+    @property
+    def link_local(self) -> bool:
+        """Whether the address is in fe80::/10 or 169.254.0.0/16."""
+        return self.address >> 118 == _LINK_LOCAL_6 if self.version == 6 else self.address >> 16 == _LINK_LOCAL_4
+
+    def __str__(self) -> str:
+        """The subnet as text."""
+        kind = ipaddress.IPv6Network if self.version == 6 else ipaddress.IPv4Network
+        return str(kind((self.address, self.length), strict=False))
+
+
+_BITS = {4: 32, 6: 128}
+_LINK_LOCAL_6 = 0xFE80 >> 6
+_LINK_LOCAL_4 = 0xA9FE
+
+
 @lru_cache(maxsize=8192)
-def ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """A plain IP address, or None."""
-    if "%" in value:
-        return None
+def ip(value: str) -> tuple[int, int] | None:
+    """A plain IP address as (version, int), or None."""
     try:
-        return ipaddress.ip_address(value)
+        if ":" in value:
+            return (6, int(ipaddress.IPv6Address(value))) if "%" not in value else None
+        return 4, int(ipaddress.IPv4Address(value))
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=8192)
-def network(value: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
+def network(value: str) -> Prefix | None:
     """`address/length` as FBOSS's createNetwork reads it (host bits kept, no length = host route), or None."""
     address, slash, length = value.partition("/")
-    if ip(address) is None or (slash and not _LENGTH(length)):
+    found = ip(address)
+    if found is None or (slash and not _LENGTH(length)):
         return None
-    try:
-        return ipaddress.ip_interface(value)
-    except ValueError:
-        return None
+    bits = _BITS[found[0]]
+    size = int(length) if slash else bits
+    return Prefix(*found, size) if size <= bits else None
 
 
 def is_version(value: str, version: int) -> bool:
     """Whether `value` is a plain address of that IP version."""
     found = ip(value)
-    return found is not None and found.version == version
+    return found is not None and found[0] == version
 
 
 def is_mac(value: str) -> bool:

@@ -187,57 +187,57 @@ def port_vlans(view: View) -> Iterator[Problem]:
 
 def addresses(view: View) -> Iterator[Problem]:
     """Interface addresses parse, stand once, and no subnet is on two interfaces of one router."""
-    subnets: dict[tuple[int, object], str] = {}
+    subnets: dict[tuple[int, tuple[int, int, int]], str] = {}
     for path, interface in rows(view.sw, "interfaces", "sw.interfaces"):
-        own: set[object] = set()
+        own: set[tuple[int, int]] = set()
+        router = number(interface, "routerID")
         for at, value in enumerate(items(interface, "ipAddresses")):
-            place, found = f"{path}.ipAddresses[{at}]", network(value)
+            found = network(value)
             if found is None:
-                yield Problem(place, f"{value!r} is not an address with a prefix length")
+                yield Problem(f"{path}.ipAddresses[{at}]", f"{value!r} is not an address with a prefix length")
                 continue
-            if found.ip in own:
-                yield Problem(place, f"{found.ip} stands twice on this interface")
-            own.add(found.ip)
-            key = (number(interface, "routerID"), found.network)
-            if not found.ip.is_link_local and subnets.setdefault(key, path) != path:
-                yield Problem(place, f"the subnet {found.network} is on {subnets[key]} already")
+            if found[:2] in own:
+                yield Problem(f"{path}.ipAddresses[{at}]", f"the address of {value} stands twice on this interface")
+            own.add(found[:2])
+            first = path if found.link_local else subnets.setdefault((router, found.subnet), path)
+            if first != path:
+                yield Problem(f"{path}.ipAddresses[{at}]", f"the subnet {found} is on {first} already")
         yield from _router_address(path, interface, own)
 
 
-def _router_address(path: str, interface: Json, own: set[object]) -> Iterator[Problem]:
+def _router_address(path: str, interface: Json, own: set[tuple[int, int]]) -> Iterator[Problem]:
     value = member(interface, "ndp").get("routerAddress")
     if value is None:
         return
-    found = ip(value)
-    if found is None or found.version != 6:
+    found = network(value) if is_version(value, 6) else None
+    if found is None:
         yield Problem(f"{path}.ndp.routerAddress", f"{value!r} is not an IPv6 address")
-    elif found not in own and not found.is_link_local:
+    elif found[:2] not in own and not found.link_local:
         yield Problem(f"{path}.ndp.routerAddress", f"{value} is neither an address of the interface nor link-local")
+
+
+_ONE_RELAY = {
+    f"{name}V{version}": version
+    for name in ("dhcpRelayAddress", "dhcpRelaySrcOverride", "dhcpReplySrcOverride")
+    for version in (4, 6)
+} | {"icmpV4UnavailableSrcAddress": 4}
+_MANY_RELAYS = {"dhcpRelayOverridesV4": 4, "dhcpRelayOverridesV6": 6}
 
 
 def _relay_addresses(view: View) -> Iterator[tuple[str, str, int]]:
     sw = view.sw
-    holders = [("sw", sw), *rows(sw, "vlans", "sw.vlans"), *rows(sw, "interfaces", "sw.interfaces")]
-    for path, holder in holders:
-        for version in (4, 6):
-            for key in (
-                f"dhcpRelayAddressV{version}",
-                f"dhcpRelaySrcOverrideV{version}",
-                f"dhcpReplySrcOverrideV{version}",
-            ):
-                if has(holder, key):
-                    yield f"{path}.{key}", holder[key], version
-            key = f"dhcpRelayOverridesV{version}"
+    for path, holder in [("sw", sw), *rows(sw, "vlans", "sw.vlans"), *rows(sw, "interfaces", "sw.interfaces")]:
+        for key in _ONE_RELAY.keys() & holder.keys():
             if has(holder, key):
-                for name, value in holder[key].items():
-                    yield join(f"{path}.{key}", name), value, version
-    if has(sw, "icmpV4UnavailableSrcAddress"):
-        yield "sw.icmpV4UnavailableSrcAddress", sw["icmpV4UnavailableSrcAddress"], 4
+                yield f"{path}.{key}", holder[key], _ONE_RELAY[key]
+        for key in _MANY_RELAYS.keys() & holder.keys():
+            for name, value in member(holder, key).items():
+                yield join(f"{path}.{key}", name), value, _MANY_RELAYS[key]
 
 
 def relay_addresses(view: View) -> Iterator[Problem]:
     """DHCP relay and override addresses, and the source of ICMP unavailable messages."""
-    for path, value, version in _relay_addresses(view):
+    for path, value, version in sorted(_relay_addresses(view)):
         if not is_version(value, version):
             yield Problem(path, f"{value!r} is not an IPv{version} address")
 
