@@ -1,0 +1,89 @@
+"""The one jinja2 environment of the process, and template errors that say where and what."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import sys
+import types
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSyntaxError
+
+from fabric.errors import FabricError
+from fabric.resources import resource
+from fabric.targets.eos.view import DeviceView
+
+MAIN = "startup-config.j2"
+
+
+@cache
+def environment() -> Environment:
+    """The environment; templates are compiled once a process. An undefined name is an error, never an empty text."""
+    return Environment(
+        loader=FileSystemLoader(resource("templates") / "eos"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+        autoescape=False,  # noqa: S701 - device configurations are no HTML; the spec refuses control characters
+    )
+
+
+def render_text(view: DeviceView, env: Environment | None = None) -> str:
+    """The configuration text of a device; FabricError with device, template and line when a template fails."""
+    env = env or environment()
+    try:
+        return env.get_template(MAIN).render(v=view)
+    except FabricError:
+        raise
+    except Exception as error:  # whatever a template does wrong, the user gets its place
+        raise _located(view, error) from error
+
+
+def _located(view: DeviceView, error: Exception) -> FabricError:
+    if isinstance(error, TemplateSyntaxError):
+        place = f"{error.name or MAIN}:{error.lineno}"
+    else:
+        place = _place(error.__traceback__)
+    return FabricError(f"{view.name}: templates/eos/{place}: {error}", hint=_near(view, str(error)))
+
+
+def _place(trace: TracebackType | None) -> str:
+    """`template:line` of the innermost template frame (jinja2 rewrites the traceback to template lines)."""
+    place = MAIN
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.suffix == ".j2":
+            place = f"{file.name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _near(view: DeviceView, message: str) -> str | None:
+    """Names of the view that are near to the last name that the message quotes."""
+    quoted = re.findall(r"'([A-Za-z_]\w*)'", message)
+    if not quoted:
+        return None
+    found = difflib.get_close_matches(quoted[-1], sorted(_names(type(view))), n=3)
+    return f"near: {', '.join(found)}" if found else None
+
+
+def _names(kind: type) -> set[str]:
+    """Field names of a view class and of all view classes in its module's reach."""
+    names = {"v"}
+    waiting: list[type] = [kind]
+    seen: set[type] = set()
+    while waiting:
+        current = waiting.pop()
+        if current in seen or not dataclasses.is_dataclass(current):
+            continue
+        seen.add(current)
+        names.update(field.name for field in dataclasses.fields(current))
+        space = vars(sys.modules[current.__module__])
+        waiting += [value for value in space.values() if isinstance(value, type) and not isinstance(value, types.GenericAlias)]
+    return names

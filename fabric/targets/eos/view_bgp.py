@@ -1,0 +1,116 @@
+"""BGP: one session a link and family, in peer groups by the role of the peer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from fabric.design.fabric import Fabric
+from fabric.design.ip import fmt4, fmt6
+from fabric.design.model import Port, Switch
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A peer group: the peers of one role over one family."""
+
+    name: str
+    bfd: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborView:
+    """One session."""
+
+    address: str
+    group: str
+    asn: int
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class BfdView:
+    """BFD timers: milliseconds, and lost packets."""
+
+    interval: int
+    multiplier: int
+
+
+@dataclass(frozen=True, slots=True)
+class BgpView:
+    """The BGP process. `restart` is the graceful restart time in seconds, 0 = off; `paths` 1 = no ECMP (the default of EOS)."""
+
+    asn: int
+    router_id: str
+    keepalive: int
+    hold: int
+    restart: int
+    paths: int
+    max_routes: int
+    bfd: BfdView | None
+    groups4: list[GroupView]
+    groups6: list[GroupView]
+    groups: list[GroupView]
+    neighbors: list[NeighborView]
+
+
+def bgp_view(fabric: Fabric, switch: Switch, ports: list[Port]) -> BgpView:
+    """The BGP view of a switch with these ports. A port towards a planned device has its peer group, but no neighbour."""
+    bgp = fabric.spec.bgp
+    links = [port for port in ports if port.role in ("down", "up")]
+    groups4, groups6 = _groups(fabric, links)
+    groups = sorted([*groups4, *groups6], key=lambda group: group.name)
+    uses_bfd = bgp.bfd is not None and any(group.bfd for group in groups)
+    return BgpView(
+        asn=switch.asn,
+        router_id=fmt4(switch.router_id),
+        keepalive=bgp.timers.keepalive_s,
+        hold=bgp.timers.hold_s,
+        restart=bgp.graceful_restart_s,
+        paths=equal_cost_paths(fabric, switch, links),
+        max_routes=bgp.max_routes,
+        bfd=BfdView(bgp.bfd.interval_ms, bgp.bfd.multiplier) if bgp.bfd is not None and uses_bfd else None,
+        groups4=groups4,
+        groups6=groups6,
+        groups=groups,
+        neighbors=_neighbors(links),
+    )
+
+
+def equal_cost_paths(fabric: Fabric, switch: Switch, links: list[Port]) -> int:
+    """`maximum-paths`: the override of the switch, else `bgp.ecmp_width`, else what the switch's cables can give.
+
+    That is the most of: its uplinks; its links to the CTSWs of one zone (an ATSW); its links to one peer. Planned links count,
+    so that deploying them changes no other line.
+    """
+    width = fabric.settings_of(switch).ecmp_width or fabric.spec.bgp.ecmp_width
+    if width is not None:
+        return width
+    up = sum(port.role == "up" for port in links)
+    below = Counter(port.peer_asn for port in links if port.role == "down")
+    return max(up, *below.values(), 1)
+
+
+def _groups(fabric: Fabric, links: list[Port]) -> tuple[list[GroupView], list[GroupView]]:
+    """(IPv4, IPv6) peer groups, by name. BFD only where every peer of the group runs EOS."""
+    groups4: list[GroupView] = []
+    groups6: list[GroupView] = []
+    for role in sorted({port.peer_role for port in links}):
+        peers = [port for port in links if port.peer_role == role]
+        bfd = fabric.spec.bgp.bfd is not None and all(fabric.by_name[port.peer].nos == "eos" for port in peers)
+        if peers[0].peer4 is not None:
+            groups4.append(GroupView(f"{role.upper()}-V4", bfd))
+        if peers[0].peer6 is not None:
+            groups6.append(GroupView(f"{role.upper()}-V6", bfd))
+    return groups4, groups6
+
+
+def _neighbors(links: list[Port]) -> list[NeighborView]:
+    """The sessions in order of address, IPv4 first."""
+    up = [port for port in links if port.enabled]
+    four = sorted((port.peer4, port.peer_role, port.peer_asn, port.peer) for port in up if port.peer4 is not None)
+    six = sorted((port.peer6, port.peer_role, port.peer_asn, port.peer) for port in up if port.peer6 is not None)
+    return [
+        *(NeighborView(fmt4(address), f"{role.upper()}-V4", asn, peer) for address, role, asn, peer in four),
+        *(NeighborView(fmt6(address), f"{role.upper()}-V6", asn, peer) for address, role, asn, peer in six),
+    ]
