@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import re
+import select
 import sys
 from pathlib import Path
 
@@ -42,7 +43,9 @@ _REFUSED = frozenset(
         *("ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EADDRINUSE"),
     )
 )
-_MASKED_NAME = r"[\w-]*(?:password|passwd|passphrase|secret|token|community|psk|api[_-]?key|private[_-]?key)[\w-]*"
+_MASKED_NAME = (
+    r"[\w-]{0,40}(?:password|passwd|passphrase|secret|token|community|psk|api[_-]?key|private[_-]?key)[\w-]{0,40}"
+)
 _SECRET_OPTION = re.compile(rf"--?{_MASKED_NAME}\Z", re.IGNORECASE)
 _SECRET_VALUE = re.compile(rf"({_MASKED_NAME}[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
@@ -54,14 +57,13 @@ def run(cli: click.Command, argv: list[str] | None = None) -> int:
     try:
         code = _invoke(cli, args)
         return _flush(code)
-    except BrokenPipeError:
-        _drop_stdout()
-        return FAILED
+    except BrokenPipeError as error:
+        return _broken_pipe(error)
     except KeyboardInterrupt:
         return _interrupted()
     except Exception as error:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            _flush(FAILED)
         return _failed(error, args)
 
 
@@ -80,6 +82,7 @@ def mask(text: str) -> str:
 
 
 def _invoke(cli: click.Command, args: list[str]) -> int:
+    streams = sys.stdout, sys.stderr
     try:
         result = cli.main(args=args, prog_name="fabric", standalone_mode=False)
     except click.UsageError as error:
@@ -93,6 +96,9 @@ def _invoke(cli: click.Command, args: list[str]) -> int:
             return _interrupted()
         return _say("aborted", FAILED)
     except SystemExit as error:
+        if sys.stdout is not streams[0]:  # click makes of every EPIPE a quiet exit 1, with muted streams
+            sys.stdout, sys.stderr = streams
+            return _broken_pipe(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
         return error.code if isinstance(error.code, int) else FAILED if error.code else 0
     return result if isinstance(result, int) and not isinstance(result, bool) else 0
 
@@ -138,6 +144,23 @@ def _flush(code: int) -> int:
             _drop_stdout()
             raise
     return code
+
+
+def _broken_pipe(error: BrokenPipeError) -> int:
+    """Quiet when the reader of our output has gone (`fabric ... | head`); a pipe or socket to something else gets its line."""
+    if not _reader_gone():
+        return _say_error(_system(error), None)
+    _drop_stdout()
+    return FAILED
+
+
+def _reader_gone() -> bool:
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError, AttributeError):  # no standard output, or none with a descriptor
+        return False
 
 
 def _drop_stdout() -> None:

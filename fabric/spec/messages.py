@@ -11,7 +11,7 @@ from typing import Any
 
 from yaml.nodes import Node, ScalarNode
 
-from fabric.spec.suggest import Place, legal_keys, listing, members, near, near_only
+from fabric.spec.suggest import Place, legal_keys, listing, members, near, near_only, nearest
 from fabric.spec.yaml_build import is_secret, shown
 
 #: What pydantic's error types want, in plain words. A key that ends in "_" stands for all types that start with it.
@@ -110,7 +110,7 @@ def sentence(error: Mapping[str, Any], place: Place, key: Node | None, node: Nod
     if kind in _KEY_ERRORS or place.is_key:
         return _key(error, place, key)
     if kind.startswith("union_tag_"):
-        return _tag(error, place)
+        return _tag(error, place, node)
     if kind in ("value_error", "assertion_error"):
         return Sentence(str(error["ctx"]["error"]) or "is refused")
     if kind in _BOUNDS or kind in _LENGTHS or kind == "string_pattern_mismatch":
@@ -170,8 +170,7 @@ def _key(error: Mapping[str, Any], place: Place, key: Node | None) -> Sentence:
 def mismatch(wants: str, value: Any, node: Node | None, legal: list[str], place: Place) -> Sentence:
     """`wants X, found Y`; where YAML 1.1 made another thing of plain text than its writer meant, the advice to quote it."""
     raw = node.value if isinstance(node, ScalarNode) and not node.style else None
-    numbers = all(re.fullmatch(r"\d+", name) for name in legal)
-    text_wanted = "text" in wants or not numbers
+    text_wanted = "text" in wants or (raw in legal and not re.fullmatch(r"-?\d+", raw or ""))
     if is_secret(place.path) and value is not None:
         return Sentence(f"wants {wants}, found something else (not shown)", "put it in quotes" if raw else None)
     if raw and text_wanted and not isinstance(value, str):
@@ -188,13 +187,16 @@ def _quoted_number(wants: str, value: str, node: Node | None) -> bool:
     return quoted and "number" in wants and re.fullmatch(pattern, value) is not None
 
 
-def _tag(error: Mapping[str, Any], place: Place) -> Sentence:
-    key = error["ctx"]["discriminator"].strip("'")
+def _tag(error: Mapping[str, Any], place: Place, node: Node | None) -> Sentence:
+    """The key that chooses a branch of a discriminated union: `place` is that key when it is there, or the mapping."""
+    key, given = error["ctx"]["discriminator"].strip("'"), error["input"]
     if error["type"] == "union_tag_invalid":
         legal = choices(error)
-        found = error["ctx"]["tag"]
-        return Sentence(f"wants {listing_or(legal)}, found {shown(found)}", near_only(found, legal))
-    return Sentence(f"the key {key!r} is missing: {listing_or(members(place.kind, key))}")
+        value = given.get(key) if isinstance(given, dict) else error["ctx"]["tag"]
+        return mismatch(listing_or(legal), value, node, legal, place)
+    meant = nearest(key, map(str, given)) if isinstance(given, dict) else None
+    hint = f"is {meant!r} there meant to be it?" if meant else None
+    return Sentence(f"the key {key!r} is missing: {listing_or(members(place.kind, key))}", hint)
 
 
 def _number(value: Any) -> str:

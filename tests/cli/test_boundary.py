@@ -58,7 +58,7 @@ ENDS: list[tuple[Callable[[], object], int, str]] = [
     (_throw(OSError(errno.EROFS, "Read-only file system")), 1, "error: the system refused: Read-only file system\n"),
     (_throw(OSError(errno.EACCES, "Permission denied", b"a", None, "b")), 1, "error: a -> b: Permission denied\n"),
     (_throw(RecursionError()), 1, "error: the input is nested too deep to be worked on\n"),
-    (_throw(BrokenPipeError(errno.EPIPE, "Broken pipe")), 1, ""),
+    (_throw(BrokenPipeError(errno.EPIPE, "Broken pipe")), 1, "error: the system refused: Broken pipe\n"),
 ]
 
 
@@ -136,11 +136,15 @@ def test_unlisted_system_error_is_a_bug(
 _PRINTS = """
 import sys, click
 from fabric.cli.boundary import run
+from fabric.errors import FabricError
 @click.command()
 @click.option("--times", type=int)
-def go(times):
+@click.option("--fail", is_flag=True)
+def go(times, fail):
     for n in range(times):
         print("x" * 99)
+    if fail:
+        raise FabricError("no such zone")
 sys.exit(run(go))
 """
 
@@ -161,6 +165,19 @@ def test_output_that_nobody_takes(times: int, out: str, line: str) -> None:
     assert (done.returncode, done.stderr) == (1, line)
 
 
-def test_closed_streams() -> None:
-    command = f"exec {sys.executable} -c '{_PRINTS}' --times=1 >&- 2>&-"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+def test_first_error_wins_over_output_that_nobody_takes() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", _PRINTS, "--times=1", "--fail"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: no such zone\n")
+
+
+@pytest.mark.parametrize(("option", "code"), [("", 0), ("--fail", 1)])
+def test_closed_streams(option: str, code: int) -> None:
+    command = f"exec {sys.executable} -c '{_PRINTS}' --times=1 {option} >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == code
+
+
+def test_mask_is_fast_on_long_words() -> None:
+    text = "a" * 200_000 + " snmp_community: 'one two' x"
+    assert boundary.mask(text) == "a" * 200_000 + " snmp_community: *** x"
