@@ -98,6 +98,12 @@ def test_several_problems_come_in_the_order_of_the_file() -> None:
     ]
 
 
+def test_python_keys_and_a_flood_of_problems() -> None:
+    found = compile_validator("agent")({"sw": {"clientIdToAdminDistance": {5: 1}}})
+    assert [str(p) for p in found] == ["sw.clientIdToAdminDistance.5: map keys are strings, not 5"]
+    assert len(compile_validator("agent")({"sw": {"ports": [1] * 1000}})) == 200
+
+
 def test_required_fields_and_recursive_structs() -> None:
     hop = {"address": {"addr": "AAAA"}, "backupNexthops": [{"address": {"port": 1}}]}
     (problem,) = compile_struct("NextHopThrift")(hop)
@@ -309,6 +315,10 @@ def test_a_fragment_gives_the_same_bytes(part: object, rest: object) -> None:
         "sw": {"a": rest, "b": wire.fragment(part, depth=3)},
     }
     assert wire.dumps(pieces) == wire.dumps(whole)
+
+
+def test_raw_newlines_are_read_only_when_asked_for() -> None:
+    assert wire.loads('{"yamlConfig": "a:\n  b"}', raw_newlines=True) == {"yamlConfig": "a:\n  b"}
 
 
 def test_layout() -> None:

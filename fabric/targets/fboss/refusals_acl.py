@@ -76,10 +76,7 @@ def acl_entries(view: View) -> list[Row]:
 
 
 def _groups(view: View) -> list[Row]:
-    found = list(rows(view.sw, "aclTableGroups", "sw.aclTableGroups"))
-    if not found and has(view.sw, "aclTableGroup"):
-        found = [("sw.aclTableGroup", view.sw["aclTableGroup"])]
-    return found
+    return list(rows(view.sw, "aclTableGroups", "sw.aclTableGroups"))
 
 
 def table_groups(view: View) -> Iterator[Problem]:

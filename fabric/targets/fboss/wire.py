@@ -100,10 +100,11 @@ def fragment(value: object, *, depth: int = 2, struct: str = "") -> Raw:
     return Raw(_emit(value, depth), struct)
 
 
-def loads(text: str | bytes, *, source: str = "JSON", limit: int = MAX_BYTES) -> Any:
+def loads(text: str | bytes, *, source: str = "JSON", limit: int = MAX_BYTES, raw_newlines: bool = False) -> Any:
     """The value of a JSON text, read strictly.
 
     Refused: a duplicate key, NaN, Infinity, a number out of range, a lone surrogate, more than `limit` bytes.
+    `raw_newlines` takes line ends inside strings, which some published FBOSS samples hold.
     Raises FabricError with `source` (a file's name) in the message.
     """
     if len(text) > limit:
@@ -111,7 +112,9 @@ def loads(text: str | bytes, *, source: str = "JSON", limit: int = MAX_BYTES) ->
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value = json.loads(
+            text, strict=not raw_newlines, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
+        )
         if "\\u" in text or not text.isascii():
             _encode(value).encode()  # a lone surrogate cannot be written again
         return value
