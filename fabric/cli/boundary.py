@@ -43,10 +43,8 @@ _REFUSED = frozenset(
         *("ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EADDRINUSE"),
     )
 )
-_MASKED_NAME = (
-    r"[\w-]{0,40}(?:password|passwd|passphrase|secret|token|community|psk|api[_-]?key|private[_-]?key)[\w-]{0,40}"
-)
-_SECRET_OPTION = re.compile(rf"--?{_MASKED_NAME}\Z", re.IGNORECASE)
+_MASKED_NAME = r"(?:password|passwd|passphrase|secret|token|community|psk|api[_-]?key|private[_-]?key)[\w-]{0,40}"
+_SECRET_OPTION = re.compile(rf"--?[\w-]*{_MASKED_NAME}\Z", re.IGNORECASE)
 _SECRET_VALUE = re.compile(rf"({_MASKED_NAME}[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
 

@@ -133,6 +133,8 @@ def test_unlisted_system_error_is_a_bug(
     assert boundary.run(_ending(_throw(OSError(errno.EBADF, "Bad file descriptor"))), []) == 3
 
 
+# Output waits for the flush at the end, as it does for most users
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 _PRINTS = """
 import sys, click
 from fabric.cli.boundary import run
@@ -160,7 +162,7 @@ def test_output_that_nobody_takes(times: int, out: str, line: str) -> None:
     else:
         writer = os.open(out, os.O_WRONLY)
     command = [sys.executable, "-c", _PRINTS, f"--times={times}"]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=BUFFERED)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, line)
 
@@ -168,14 +170,14 @@ def test_output_that_nobody_takes(times: int, out: str, line: str) -> None:
 def test_first_error_wins_over_output_that_nobody_takes() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-c", _PRINTS, "--times=1", "--fail"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=BUFFERED)
     assert (done.returncode, done.stderr) == (1, "error: no such zone\n")
 
 
 @pytest.mark.parametrize(("option", "code"), [("", 0), ("--fail", 1)])
 def test_closed_streams(option: str, code: int) -> None:
     command = f"exec {sys.executable} -c '{_PRINTS}' --times=1 {option} >&- 2>&-"
-    assert subprocess.run(["sh", "-c", command], check=False).returncode == code
+    assert subprocess.run(["sh", "-c", command], check=False, env=BUFFERED).returncode == code
 
 
 def test_mask_is_fast_on_long_words() -> None:
