@@ -19,7 +19,7 @@ from fabric.change.manifest import Manifest, Row, merge
 from fabric.change.paths import MANIFEST, device_problem
 from fabric.change.pool import Progress, default_workers, run_chunks
 from fabric.change.tree_scan import JOURNAL, Found, locked, open_folder, scan
-from fabric.change.tree_work import ChunkResult, TreeWorker
+from fabric.change.tree_work import ChunkResult, TreeWorker, prune
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
 
@@ -63,7 +63,7 @@ def write_tree(
         results = _write(TreeWorker(job, out, targets), names, handle, workers or default_workers(), progress)
         rows = [row for result in results for row in result.rows]
         scope = _scope(found, set(names), targets, whole=whole)
-        removed = _remove(out, (scope - {row.path for row in rows}) & found.files)
+        removed = _remove(out, scope - {row.path for row in rows}, found.files)
         if removed or any(result.written for result in results):
             _sync(out, handle)
         _finish(out, job, found, _rows(found, rows, scope), whole=whole)
@@ -140,22 +140,16 @@ def _scope(found: Found, names: set[str], targets: frozenset[str] | None, *, who
     return scope
 
 
-def _remove(out: Path, stale: set[str]) -> int:
-    """Removes files, then the folders that this leaves empty."""
+def _remove(out: Path, stale: set[str], there: set[str]) -> int:
+    """Removes those files that are there, then all folders that are left empty; how many files."""
     for relative in sorted(stale):
-        path = out / relative
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise cannot("remove", path, error) from error
-        for folder in path.parents:
-            if folder == out:
-                break
+        if relative in there:
             try:
-                folder.rmdir()
-            except OSError:  # not empty: somebody else's file, or one that stays
-                break
-    return len(stale)
+                (out / relative).unlink(missing_ok=True)
+            except OSError as error:
+                raise cannot("remove", out / relative, error) from error
+        prune(out, relative)
+    return len(stale & there)
 
 
 def _rows(found: Found, rows: list[Row], scope: set[str]) -> dict[str, Row]:

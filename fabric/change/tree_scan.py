@@ -62,7 +62,7 @@ def open_folder(out: Path) -> Iterator[None]:
         yield
     except BaseException:
         with contextlib.suppress(OSError):
-            if (out / JOURNAL).stat().st_size == 0:
+            if not any(entry.name != JOURNAL for entry in os.scandir(out)):
                 (out / JOURNAL).unlink()
             if created:
                 out.rmdir()

@@ -38,22 +38,23 @@ class TreeWorker:
     def __call__(self, names: Sequence[str]) -> ChunkResult:
         """Renders and writes; all new files of the chunk are complete on the side before the first one is put in place."""
         result = ChunkResult()
+        wanted: list[tuple[str, Artifact]] = []
+        for name in names:
+            self._device(name, result, wanted)
+        self._journal([relative for relative, _ in wanted])
         ready: list[tuple[str, str]] = []
         try:
-            for name in names:
-                self._device(name, result, ready)
-            self._journal([target for _, target in ready])
+            for relative, artifact in wanted:
+                ready.append((self._aside(relative, artifact), relative))
             while ready:
-                temporary, target = ready[-1]
-                self._rename(temporary, target)
+                self._rename(*ready[-1])
                 ready.pop()
-        finally:
-            for temporary, _ in ready:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
+        except BaseException:
+            self._abandon(ready, wanted)
+            raise
         return result
 
-    def _device(self, name: str, result: ChunkResult, ready: list[tuple[str, str]]) -> None:
+    def _device(self, name: str, result: ChunkResult, wanted: list[tuple[str, Artifact]]) -> None:
         seen: set[str] = set()
         for artifact in self.job.render(name):
             if self.targets is not None and artifact.target not in self.targets:
@@ -72,7 +73,7 @@ class TreeWorker:
             if self._same(relative, artifact):
                 result.unchanged += 1
             else:
-                ready.append((self._aside(relative, artifact), relative))
+                wanted.append((relative, artifact))
                 result.written += 1
 
     def _same(self, relative: str, artifact: Artifact) -> bool:
@@ -110,8 +111,29 @@ class TreeWorker:
         except OSError as error:
             raise cannot("write", path, error) from error
 
+    def _abandon(self, ready: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, Artifact]]) -> None:
+        """Takes back what is not in place: temporary files, and folders that are empty without them."""
+        for temporary, _ in ready:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+        for relative, _ in wanted:
+            prune(self.out, relative)
+
     def _rename(self, temporary: str, relative: str) -> None:
         try:
             Path(temporary).rename(f"{self.out}/{relative}")
         except OSError as error:
             raise cannot("write", f"{self.out}/{relative}", error) from error
+
+
+def prune(out: Path, relative: str) -> None:
+    """Removes the folders above `out/relative` that are empty."""
+    for folder in (out / relative).parents:
+        if folder == out:
+            return
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            continue
+        except OSError:  # not empty: somebody else's file, or one that stays
+            return
