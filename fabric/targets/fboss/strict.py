@@ -167,7 +167,7 @@ def _struct_test(name: str, table: Mapping[str, Test], union: bool, required: fr
     def test(value: Any) -> bool:
         if type(value) is not dict:
             return type(value) is wire.Raw and value.struct == name
-        for key, member in value.items():
+        for key, member in value.items():  # noqa: SIM110 - all() over a generator takes twice as long
             if key not in table or not (member is None or table[key](member)):
                 return False
         return True
