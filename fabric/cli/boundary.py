@@ -60,8 +60,10 @@ def run(cli: click.Command, argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except Exception as error:
-        with contextlib.suppress(OSError):  # the first error is the one to tell
+        try:
             _flush(FAILED)
+        except OSError:  # the first error is the one to tell
+            _drop_stdout()
         return _failed(error, args)
 
 
@@ -136,11 +138,7 @@ def _bug(error: Exception, args: list[str]) -> int:
 def _flush(code: int) -> int:
     """What is still buffered may meet a full disk or a closed pipe: that is our error, not one at interpreter shutdown."""
     if sys.stdout is not None and not sys.stdout.closed:
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _drop_stdout()
-            raise
+        sys.stdout.flush()
     return code
 
 

@@ -176,7 +176,7 @@ def test_not_slower_than_pyyaml() -> None:
 
     def fastest(load: Any) -> float:
         times = []
-        for _ in range(5):
+        for _ in range(3):
             start = time.process_time()
             load()
             times.append(time.process_time() - start)
