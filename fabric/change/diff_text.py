@@ -188,6 +188,8 @@ def _pairs(old: Tree, new: Tree) -> Iterator[tuple[str, str]]:
 
 
 def _stem(key: str) -> str:
+    if "\n" in key:  # a banner
+        return key.partition("\n")[0]
     bare = key.removeprefix("no ")
     return bare.rpartition(" ")[0] or bare
 

@@ -17,7 +17,7 @@ PLACEHOLDER = "$SECRET{"
 _TYPE = r"(?:(?:0|5|7|8a|sha512|sha256|md5|nt-hash|encrypted|clear)\s+)"
 _LINE = re.compile(
     rf"""(?P<head>\b(?:
-            secret | password | passwd | passphrase | enable\s+(?:secret|password)
+            secret | (?<!protocol\ )password | passwd | passphrase | enable\s+(?:secret|password)
           | (?:tacacs-server|radius-server)\b.*?\bkey
           | authentication-key\s+\d+\s+\w+ | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
           | snmp-server\s+community | shared-secret | pre-shared-key | key(?=\s+(?:7|8a|0)\s)

@@ -1,0 +1,58 @@
+"""Secrets are masked wherever a configuration may hold one, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabric.change.mask import mask_json, mask_line, mask_lines, same_secrets
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("username a privilege 15 role network-admin secret sha512 $6$x$y", "username a privilege 15 role network-admin secret sha512 <secret>"),
+        ("enable secret 5 $1$x", "enable secret 5 <secret>"),
+        ("enable password hunter2", "enable password <secret>"),
+        ("tacacs-server host 10.0.0.1 vrf MGMT key 7 0822", "tacacs-server host 10.0.0.1 vrf MGMT key 7 <secret>"),
+        ("tacacs-server key 8a $x", "tacacs-server key 8a <secret>"),
+        ("radius-server host 10.0.0.1 key hunter2", "radius-server host 10.0.0.1 key <secret>"),
+        ("   neighbor 10.0.0.1 password 7 0822", "   neighbor 10.0.0.1 password 7 <secret>"),
+        ("snmp-server community public ro", "snmp-server community <secret> ro"),
+        ("ntp authentication-key 1 md5 7 0822", "ntp authentication-key 1 md5 7 <secret>"),
+        ("snmp-server user u g v3 auth sha hunter2 priv aes hunter3", "snmp-server user u g v3 auth sha <secret> priv aes <secret>"),
+        ("db_password = hunter2", "db_password = <secret>"),
+        ('api_key: "abc"', "api_key: <secret>"),
+        ("   set community 65000:100 additive", "   set community 65000:100 additive"),
+        ("   neighbor RTSW send-community", "   neighbor RTSW send-community"),
+        ("   authentication protocol password public-key", "   authentication protocol password public-key"),
+        ("username a ssh-key ecdsa-sha2-nistp256 AAAA a@b", "username a ssh-key ecdsa-sha2-nistp256 AAAA a@b"),
+        ("hostname secret-keeper", "hostname secret-keeper"),
+    ],
+)  # fmt: skip
+def test_lines(line: str, shown: str) -> None:
+    assert mask_line(line) == shown
+
+
+def test_private_key() -> None:
+    pem = ["a", "-----BEGIN RSA PRIVATE KEY-----", "MIIE", "vQIB", "-----END RSA PRIVATE KEY-----", "b"]
+    assert mask_lines(pem) == ["a", pem[1], "<secret>", "<secret>", pem[4], "b"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("password", "x", "<secret>"), ("tacacsSecret", "x", "<secret>"), ("auth_key", "x", "<secret>"), ("psk", 5, "<secret>"),
+        ("community", "public", "<secret>"), ("community", "65000:1", "65000:1"), ("communities", ["a"], ["a"]),
+        ("key", "x", "x"), ("password", "", ""), ("passwords", ["a", "b"], ["<secret>", "<secret>"]),
+        ("x", {"token": "t", "n": [{"secret": "s"}]}, {"token": "<secret>", "n": [{"secret": "<secret>"}]}),
+        ("pem", "-----BEGIN PRIVATE KEY-----\nx", "<secret>"), ("any", "a $SECRET{x}", "<secret>"),
+    ],
+)  # fmt: skip
+def test_json(key: str, value: object, shown: object) -> None:
+    assert mask_json(key, value) == shown
+
+
+def test_placeholders_equal_what_is_set() -> None:
+    running, desired = same_secrets("a\nx key 7 01\nenable secret 5 old", "a\nx key 8a $SECRET{k}\nenable secret 5 new")
+    assert running.split("\n")[:2] == desired.split("\n")[:2]
+    assert running.split("\n")[2] != desired.split("\n")[2]
