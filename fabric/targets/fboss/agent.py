@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
@@ -12,25 +13,52 @@ from fabric.targets.fboss.agent_shared import AgentShared
 from fabric.targets.fboss.box import Json
 
 
-def agent_conf(fabric: Fabric, switch: Switch, shared: AgentShared, ports: Sequence[Port]) -> tuple[Json, Json]:
-    """agent.conf of one switch, twice: to be dumped (with shared parts as text), and all as objects, for the refusals."""
-    entries = agent_ports.port_entries(ports, shared.facts)
-    own: Json = {
-        "version": 0,
-        "hostname": switch.name,
-        "ports": entries,
-        "vlans": agent_ports.vlans(ports),
-        "vlanPorts": agent_ports.vlan_ports(entries),
-        "interfaces": agent_ports.interfaces(switch, ports, shared.facts),
+@dataclass(frozen=True, slots=True)
+class AgentConf:
+    """agent.conf of one switch, twice: `text` is to be dumped (shared parts and rows are checked text already), `plain` is all
+    objects, for the refusals.
+    """
+
+    text: Json
+    plain: Json
+
+
+def agent_conf(fabric: Fabric, switch: Switch, shared: AgentShared, ports: Sequence[Port]) -> AgentConf:
+    """agent.conf of one switch from what its kind shares and its own ports."""
+    rows = agent_ports.port_rows(ports, shared.facts)
+    svis = agent_ports.interface_rows(switch, ports, shared.facts)
+    lists = agent_ports.vlan_lists(rows, shared.facts)
+    head: Json = {"version": 0, "hostname": switch.name}
+    tail: Json = {
         "staticRoutesWithNhops": [],
         "staticRoutesToNull": null_routes(fabric, switch),
         "staticRoutesToCPU": [],
         "mirrors": _mirrors(switch, shared),
         "sFlowCollectors": [],
     }
+    text: Json = {
+        **head,
+        "ports": rows.texts(),
+        "vlans": lists.vlans_text,
+        "vlanPorts": lists.vlan_ports_text,
+        "interfaces": svis.texts(),
+        **tail,
+        **shared.text,
+    }
+    plain: Json = {
+        **head,
+        "ports": rows.objects(),
+        "vlans": lists.vlans,
+        "vlanPorts": lists.vlan_ports,
+        "interfaces": svis.objects(),
+        **tail,
+        **shared.plain,
+    }
     around: Json = {"defaultCommandLineArgs": shared.args}
-    to_dump = {**around, "sw": {**own, **shared.text}, "platform": shared.platform}
-    return to_dump, {**around, "sw": {**own, **shared.plain}, "platform": shared.platform}
+    return AgentConf(
+        {**around, "sw": text, "platform": shared.platform},
+        {**around, "sw": plain, "platform": shared.platform_object},
+    )
 
 
 def rack_networks(fabric: Fabric, switch: Switch) -> tuple[str | None, str | None]:
@@ -56,11 +84,16 @@ def _mirrors(switch: Switch, shared: AgentShared) -> list[Json]:
     if shared.sflow is None:
         return []
     collector = shared.sflow.collectors[0]
-    end = {"ip": str(collector), "udpSrcPort": shared.sflow.port, "udpDstPort": shared.sflow.port}
+    end = {"ip": collector, "udpSrcPort": shared.sflow.port, "udpDstPort": shared.sflow.port}
     tunnel: Json = {"sflowTunnel": end}
-    if collector.version == 4:
+    if ":" not in collector:
         tunnel["srcIp"] = fmt4(switch.router_id)
     elif switch.loopback6 is not None:
         tunnel["srcIp"] = fmt6(switch.loopback6)
-    mirror = {"name": agent_ports.MIRROR, "dscp": shared.mirror_dscp, "truncate": True, "destination": {"tunnel": tunnel}}
+    mirror = {
+        "name": agent_ports.MIRROR,
+        "dscp": shared.mirror_dscp,
+        "truncate": True,
+        "destination": {"tunnel": tunnel},
+    }
     return [mirror]

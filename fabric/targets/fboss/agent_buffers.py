@@ -25,7 +25,9 @@ _GRANULARITIES_MS = (1, 10, 100)
 def buffer_pools(box: Box) -> Json:
     """`bufferPoolConfigs`: bytes of one ITM (the hardware gets both halves)."""
     buffers, cell = box.buffers, box.asic.cell_bytes
-    return {POOL: {"sharedBytes": buffers.shared_pool.value * cell, "headroomBytes": buffers.headroom_pool.value * cell}}
+    return {
+        POOL: {"sharedBytes": buffers.shared_pool.value * cell, "headroomBytes": buffers.headroom_pool.value * cell}
+    }
 
 
 def pg_configs(box: Box, plan: QosPlan, *, uplinks: bool) -> dict[str, list[Json]]:

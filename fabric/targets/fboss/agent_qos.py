@@ -23,9 +23,7 @@ def priority_groups(plan: QosPlan) -> dict[int, int]:
     """
     groups = {plan.lossless.traffic_class: plan.priority}
     lossy = [queue.traffic_class for queue in plan.queues if not queue.lossless]
-    for cls in lossy:
-        if cls != plan.priority:
-            groups[cls] = cls
+    groups.update({cls: cls for cls in lossy if cls != plan.priority})
     for cls in lossy:
         if cls == plan.priority:
             groups[cls] = min(set(_TRAFFIC_CLASSES) - set(groups.values()))

@@ -82,7 +82,9 @@ def ecmp_width(fabric: Fabric, switch: Switch, settings: Settings) -> int:
     if width > limit:
         where = ("overrides",) if settings.ecmp_width else ("bgp", "ecmp_width")
         asic = box(switch.model).asic.name
-        raise DesignError(where, f"{switch.name}: an ECMP width of {width} is more than the {limit} that {asic} can use")
+        raise DesignError(
+            where, f"{switch.name}: an ECMP width of {width} is more than the {limit} that {asic} can use"
+        )
     return width
 
 
@@ -93,7 +95,9 @@ def agent_shared(fabric: Fabric, switch: Switch, settings: Settings, base_dir: P
     if sflow is not None and settings.sflow_sample_rate is not None:
         sflow = sflow.model_copy(update={"sample_rate": settings.sflow_sample_rate})
     args = agent_flags(fabric, switch, settings, dlb=uses_dlb(fabric, switch))
-    platform = platform_section(made_of, spec.fboss, base_dir, qgroup=gflag_true(args.get("qgroup_guarantee_enable", "false")))
+    platform = platform_section(
+        made_of, spec.fboss, base_dir, qgroup=gflag_true(args.get("qgroup_guarantee_enable", "false"))
+    )
     plain = _shared_members(fabric, switch, settings, made_of)
     monitoring = spec.qos.monitoring
     return AgentShared(
@@ -122,14 +126,20 @@ def _port_facts(fabric: Fabric, switch: Switch, made_of: Box, sflow: Sflow | Non
     up = {**down, "pfc": agent_buffers.port_pfc(agent_buffers.UPLINK_PG, watchdog)}
     if uses_dlb(fabric, switch):
         up["flowletConfigName"] = agent_hashing.FLOWLET_CONFIG
-    templates = {
-        "host": agent_ports.template(frame, down),
-        "down": agent_ports.template(frame, down),
-        "up": agent_ports.template(frame, up),
-        "front-end": agent_ports.template(frame, {}),
-    }
-    four = spec.addressing is not None and spec.addressing.ipv4 is not None
-    return PortFacts(templates, made_of, spec.mtu.ip, four, spec.fboss.sdk == "sai")
+    downlink = agent_ports.port_template(frame, down)
+    return PortFacts(
+        ports={
+            "host": downlink,
+            "down": downlink,
+            "up": agent_ports.port_template(frame, up),
+            "front-end": agent_ports.port_template(frame, {}),
+        },
+        svis=agent_ports.svi_templates(spec.mtu.ip, six=fabric.pools.host6 is not None),
+        box=made_of,
+        four=fabric.pools.host4 is not None,
+        sai=spec.fboss.sdk == "sai",
+        lists={},
+    )
 
 
 def _sampling(sflow: Sflow) -> Json:

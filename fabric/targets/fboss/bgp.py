@@ -32,9 +32,8 @@ class BgpShared:
 
 def bgp_shared(fabric: Fabric, switch: Switch) -> BgpShared:
     """The peer groups, the ingress policies and the prefix lists of the switch's role."""
-    plan = fabric.spec.addressing
-    assert plan is not None  # a RoCE spec has it
-    families = tuple(name for name, pools in (("V6", plan.ipv6), ("V4", plan.ipv4)) if pools is not None)
+    pools = fabric.pools
+    families = tuple(name for name, base in (("V6", pools.host6), ("V4", pools.host4)) if base is not None)
     kinds = [(peer, family) for peer in _peer_roles(fabric, switch) for family in families]
     groups = [_group(fabric, switch.role, peer, family) for peer, family in kinds]
     ingress = [

@@ -37,12 +37,11 @@ def rack_length(fabric: Fabric, version: int) -> int:
 def fabric_lists(fabric: Fabric) -> list[Json]:
     """One prefix list a family: rack prefixes and loopbacks, each only from its pool and of its exact length."""
     plan = fabric.spec.addressing
-    assert plan is not None  # a RoCE spec has it
     made: list[Json] = []
-    if plan.ipv6 is not None:
+    if plan is not None and plan.ipv6 is not None:
         rows = [(str(plan.ipv6.host_links), rack_length(fabric, 6)), (str(plan.ipv6.loopbacks), 128)]
         made.append(prefix_list(FABRIC_LIST.format(family="V6"), "racks and loopbacks of the cluster", rows))
-    if plan.ipv4 is not None:
+    if plan is not None and plan.ipv4 is not None:
         rows = [(str(plan.ipv4.host_links), rack_length(fabric, 4)), (str(plan.router_ids), 32)]
         made.append(prefix_list(FABRIC_LIST.format(family="V4"), "racks and loopbacks of the cluster", rows))
     return made

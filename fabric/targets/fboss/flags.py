@@ -31,7 +31,9 @@ def agent_flags(fabric: Fabric, switch: Switch, settings: Settings, *, dlb: bool
     for name, (path, value) in own.items():
         kind = load_flags().get(name)
         if kind is not None and not flag_takes(kind, value):
-            raise DesignError((*path, name), f"{switch.name}: {value!r} is not a value for the flag {name}, which is of type {kind}")
+            raise DesignError(
+                (*path, name), f"{switch.name}: {value!r} is not a value for the flag {name}, which is of type {kind}"
+            )
         made[name] = value
     return made
 

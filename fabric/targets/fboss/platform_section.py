@@ -102,7 +102,9 @@ def own_base(box: Box) -> Json:
     """The minimal base: what the rules need to stand on. Real ports also want the board's lane maps: see fboss.platform_base."""
     if box.fboss.sdk_config == "bcm_config":
         return {"chip": {"bcm": {"config": dict(platform_th3.MINIMAL)}}}
-    text = _MINIMAL_TH4.replace("      1:\n        dport_map_port: 1\n", f"      {min(platform_th4.display_map(box))}:\n")
+    text = _MINIMAL_TH4.replace(
+        "      1:\n        dport_map_port: 1\n", f"      {min(platform_th4.display_map(box))}:\n"
+    )
     return {"chip": {"bcm": {"config": {}, "yamlConfig": text}}}
 
 

@@ -88,7 +88,9 @@ def _section(text: str, key: str, change: Changer) -> str:
 def _phys_body(box: Box, indent: str) -> str:
     pairs = {0: 0, **phys_map(box)}  # port 0 is the CPU's
     deep = indent + "  "
-    return "".join(f"{deep}?\n{deep}  PORT_ID: {port}\n{deep}:\n{deep}  PC_PHYS_PORT_ID: {phys}\n" for port, phys in pairs.items())
+    return "".join(
+        f"{deep}?\n{deep}  PORT_ID: {port}\n{deep}:\n{deep}  PC_PHYS_PORT_ID: {phys}\n" for port, phys in pairs.items()
+    )
 
 
 def _one_range(key: str, body: str, ranges: str) -> str:
@@ -121,7 +123,9 @@ def _agrees(box: Box, text: str) -> None:
     known = {0: 0, **phys_map(box)}
     for port, phys in read_phys_map(text).items():
         if known.get(port) != phys:
-            raise FabricError(f"yamlConfig puts port {port} at {phys}, {box.model} has it at {known.get(port, 'no')}: another box's file")
+            raise FabricError(
+                f"yamlConfig puts port {port} at {phys}, {box.model} has it at {known.get(port, 'no')}: another box's file"
+            )
 
 
 def read_phys_map(text: str) -> dict[int, int]:

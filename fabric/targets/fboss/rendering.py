@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fabric.design.fabric import Fabric
-from fabric.design.model import Switch
-from fabric.errors import FabricError
+from fabric.design.model import Port, Switch
+from fabric.errors import DesignError, FabricError
 from fabric.spec.overrides import Settings
 from fabric.targets.base import Artifact
-from fabric.targets.fboss import services, wire
+from fabric.targets.fboss import refusals_buffers, refusals_switch, services, wire
 from fabric.targets.fboss.agent import agent_conf
 from fabric.targets.fboss.agent_shared import AgentShared, agent_shared
 from fabric.targets.fboss.bgp import BgpShared, bgp_conf, bgp_shared
 from fabric.targets.fboss.box import Json
 from fabric.targets.fboss.problem import Problem
 from fabric.targets.fboss.refusals_agent import agent_refusals
+from fabric.targets.fboss.refusals_base import Rule, make_view, run
 from fabric.targets.fboss.refusals_bgp import bgp_refusals
 from fabric.targets.fboss.strict import Root, compile_validator
 
@@ -27,15 +28,24 @@ QSFP = "/etc/coop/qsfp.conf"
 FSDB = "/etc/coop/fsdb/current"
 LED = "/etc/coop/led.conf"
 _FLAGS = "defaultCommandLineArgs"
+_REPORT = "this is a fault of fabric: please report it, with the spec"
+
+
+Shape = tuple[tuple[str, int | None, int | None, bool], ...]
+"""Role, logical id, profile and state of each port. Switches of one kind and one shape differ only in names and addresses."""
+
+_ADDRESS_RULES: tuple[Rule, ...] = (refusals_switch.addresses, refusals_switch.routes, refusals_buffers.mirrors)
+"""The refusals that look at what differs between two switches of one shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """All that switches of one kind share."""
+    """All that switches of one kind share. `shapes`: those whose agent.conf has passed all refusals."""
 
     agent: AgentShared
     bgp: BgpShared
     services: dict[str, bytes]
+    shapes: set[Shape]
 
 
 class _Kinds:
@@ -68,7 +78,7 @@ class _Kinds:
         )
         for path, root, conf in small:
             _must_pass(switch, path, compile_validator(root)(conf))
-        return _Shared(agent, bgp_shared(fabric, switch), {path: wire.dumps(conf) for path, _, conf in small})
+        return _Shared(agent, bgp_shared(fabric, switch), {path: wire.dumps(conf) for path, _, conf in small}, set())
 
 
 _kinds: list[_Kinds] = []
@@ -92,21 +102,40 @@ def render(fabric: Fabric, switch: Switch, *, base_dir: Path | None = None) -> l
     """
     shared = _kinds_of(fabric, base_dir or Path()).of(switch)
     ports = fabric.ports(switch)
-    to_dump, plain = agent_conf(fabric, switch, shared.agent, ports)
-    _must_pass(switch, AGENT, compile_validator("agent")(to_dump))
-    _must_pass(switch, AGENT, agent_refusals(plain, shared.agent.box.inventory, shared.agent.box.asic.name))
-    bgp_text, bgp_plain = bgp_conf(fabric, switch, shared.bgp, ports)
-    _must_pass(switch, BGP, compile_validator("bgp")(bgp_text))
-    _must_pass(switch, BGP, bgp_refusals(bgp_plain))
-    files = {AGENT: wire.dumps(to_dump), BGP: wire.dumps(bgp_text), **shared.services}
+    files = {AGENT: _agent(fabric, switch, shared, ports), BGP: _bgp(fabric, switch, shared, ports), **shared.services}
     return [Artifact(switch.name, switch.role, "fboss", path, content) for path, content in files.items()]
+
+
+def _agent(fabric: Fabric, switch: Switch, shared: _Shared, ports: Sequence[Port]) -> bytes:
+    try:
+        conf = agent_conf(fabric, switch, shared.agent, ports)
+    except DesignError:
+        raise
+    except FabricError as error:  # a row that is not the struct it should be
+        raise FabricError(f"internal: {switch.name}: {AGENT}: {error.message}", hint=_REPORT) from error
+    _must_pass(switch, AGENT, compile_validator("agent")(conf.text))
+    made_of = shared.agent.box
+    shape = tuple((port.role, port.slot.logical_id, port.slot.profile, port.enabled) for port in ports)
+    if shape in shared.shapes:
+        _must_pass(switch, AGENT, run(_ADDRESS_RULES, make_view(conf.plain, made_of.inventory, made_of.asic)))
+    else:
+        _must_pass(switch, AGENT, agent_refusals(conf.plain, made_of.inventory, made_of.asic.name))
+        shared.shapes.add(shape)
+    return wire.dumps(conf.text)
+
+
+def _bgp(fabric: Fabric, switch: Switch, shared: _Shared, ports: Sequence[Port]) -> bytes:
+    text, plain = bgp_conf(fabric, switch, shared.bgp, ports)
+    _must_pass(switch, BGP, compile_validator("bgp")(text))
+    _must_pass(switch, BGP, bgp_refusals(plain))
+    return wire.dumps(text)
 
 
 def _must_pass(switch: Switch, path: str, problems: Iterable[Problem]) -> None:
     """A problem in a file that we made is our mistake; flags that FBOSS does not know are the user's, and only warned of."""
     for problem in problems:
         if problem.level != "warning" and not problem.path.startswith(_FLAGS):
-            raise FabricError(f"internal: {switch.name}: {path}: {problem}", hint="please report this, with the spec")
+            raise FabricError(f"internal: {switch.name}: {path}: {problem}", hint=_REPORT)
 
 
 def normalise(path: str, content: bytes) -> bytes:

@@ -17,7 +17,14 @@ _NATIVE_TH4_BLOCK = 100
 
 def unsupported(fabric: Fabric, switch: Switch) -> list[str]:
     """One sentence for each declared thing that the switch does not get, or gets otherwise; nothing here stops the rendering."""
-    return [*_watchdog(fabric), *_management(fabric), *_sflow(fabric), *_flags(fabric, switch), *_platform(fabric, switch), *_vlans(fabric, switch)]
+    return [
+        *_watchdog(fabric),
+        *_management(fabric),
+        *_sflow(fabric),
+        *_flags(fabric, switch),
+        *_platform(fabric, switch),
+        *_vlans(fabric, switch),
+    ]
 
 
 def _watchdog(fabric: Fabric) -> Iterator[str]:
