@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from fabric.cli.boundary import run
+from fabric.cli.main import cli
+from fabric.design.build import design
+from fabric.design.fabric import Fabric
+from fabric.spec.cluster import ClusterSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -39,3 +51,65 @@ def reference_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference folder is not there (set REFERENCE_DIR)")
     return folder
+
+
+INVENTORIES = Path(__file__).resolve().parents[1] / "inventories"
+
+
+@functools.cache
+def _inventory(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load((INVENTORIES / name / "cluster.yaml").read_text(encoding="utf-8"))
+    return data
+
+
+def edited(inventory: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The spec of an inventory as plain data, with some places changed: {"backend.zones.0.racks": 3}; None deletes."""
+    data: dict[str, Any] = copy.deepcopy(_inventory(inventory))
+    for path, value in changes.items():
+        *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+        place: Any = data
+        for part in parents:
+            place = place.setdefault(part, {}) if isinstance(place, dict) else place[part]
+        if value is None:
+            place.pop(last, None)
+        else:
+            place[last] = value
+    return data
+
+
+@pytest.fixture(scope="session")
+def make_fabric() -> Callable[..., Fabric]:
+    """`make_fabric("lab", {"backend.zones.0.racks": 3})`: the designed fabric of an edited inventory."""
+    return lambda inventory="lab", changes=None: design(ClusterSpec.model_validate(edited(inventory, changes or {})))
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Callable[..., Path]:
+    """`spec_file("lab", {...})`: the path of an edited inventory, written as cluster.yaml."""
+
+    def write(inventory: str = "lab", changes: dict[str, Any] | None = None, name: str = "cluster.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump(edited(inventory, changes or {}), sort_keys=False), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def fabric_cli() -> Callable[..., Result]:
+    """`fabric_cli("check", path)`: runs the command line in this process; `.exit_code`, `.stdout`, `.stderr`."""
+
+    def call(*args: object) -> Result:
+        return CliRunner().invoke(_Boundary(), [str(arg) for arg in args], catch_exceptions=False)
+
+    return call
+
+
+class _Boundary(click.Command):
+    """The command line inside its error boundary, as the console script runs it."""
+
+    def __init__(self) -> None:
+        super().__init__("fabric", add_help_option=False)
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> None:  # type: ignore[override]
+        raise SystemExit(run(cli, list(args or [])))

@@ -18,6 +18,7 @@ from fabric.design.fit_settings import setting_problems
 from fabric.design.ip import pool_base
 from fabric.design.model import PortSlot, Role, Switch
 from fabric.design.numbering import Numbering
+from fabric.design.ports import RackPorts
 from fabric.design.wiring import PlaneWiring
 from fabric.errors import DesignError, FabricError, FabricErrors
 from fabric.spec.backend import Atsw, Ctsw, RackProfile
@@ -41,8 +42,10 @@ class _Problems:
             return None
 
     def stop(self) -> None:
-        if self.found:
-            raise self.found[0] if len(self.found) == 1 else FabricErrors(self.found)
+        """Raise what was found; zones alike would say the same thing, so each sentence is said once."""
+        found = list({str(error): error for error in reversed(self.found)}.values())[::-1]
+        if found:
+            raise found[0] if len(found) == 1 else FabricErrors(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +82,17 @@ def design(spec: ClusterSpec) -> Fabric:
 
 def _zones(spec: ClusterSpec, problems: _Problems) -> dict[int, ZonePlan]:
     profiles = spec.roce.rack_profiles
-    maps = {}
+    maps: dict[str, RackPorts | None] = {}
     for name, profile in profiles.items():
         path = ("backend", "rack_profiles", name)
         problems.attempt((*path, "rack"), partial(catalog().rack, profile.rack))
-        maps[name] = problems.attempt(
-            (*path, "port_map" if profile.port_map else "switch"), partial(rack_ports_of, profile)
-        )
+        model = problems.attempt((*path, "switch"), partial(catalog().switch, profile.switch))
+        maps[name] = None
+        if model is not None and profile.nos not in model.nos:
+            problems.found.append(DesignError((*path, "nos"), f"{profile.switch} does not run {profile.nos}"))
+        elif model is not None:
+            where = (*path, "port_map" if profile.port_map else "switch")
+            maps[name] = problems.attempt(where, partial(rack_ports_of, profile))
     plans: dict[int, ZonePlan] = {}
     for index, zone in enumerate(spec.roce.zones):
         ports = maps[zone.rack_profile]

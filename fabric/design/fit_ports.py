@@ -67,8 +67,6 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
     path = (_B, "rack_profiles", name)
     profile, ports, growth = plan.profile, plan.ports, fabric.spec.roce.growth
     box = f"port map {ports.map_name} of {profile.switch}"
-    if profile.nos not in catalog().switch(profile.switch).nos:
-        yield DesignError((*path, "nos"), f"{profile.switch} does not run {profile.nos}")
     nics = fabric.platform.backend_nics.value
     if profile.hosts * nics > len(ports.downlinks):
         yield DesignError(
@@ -93,7 +91,11 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
 def _growth_of_zone(fabric: Fabric, plan: ZonePlan) -> Iterator[DesignError]:
     growth, path = fabric.spec.roce.growth, (_B, "zones", plan.index)
     if plan.number > growth.zones:
-        yield _grown((*path, "id"), plan.number, "is the zone's number, which", "zones", growth.zones)
+        yield DesignError(
+            (*path, "id"),
+            f"zone {plan.number} is beyond the {growth.zones} that backend.growth.zones keeps room for",
+            hint="raise growth.zones; see that the pools hold it",
+        )
     if plan.racks > growth.racks_per_zone:
         yield _grown((*path, "racks"), plan.racks, "racks", "racks_per_zone", growth.racks_per_zone)
 
@@ -119,7 +121,7 @@ def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
     if box.uplinks > len(fabric.ctsw_up) and fabric.wiring:
         yield DesignError(
             (_B, "ctsw", "uplinks"),
-            f"{box.uplinks} uplinks are declared, a {box.model} has {len(fabric.ctsw_up)} ports",
+            f"{box.uplinks} uplinks are declared, {box.model} has {len(fabric.ctsw_up)} ports",
         )
         return
     for plan in fabric.zones.values():
@@ -130,7 +132,7 @@ def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
             yield DesignError(
                 (_B, "zones", plan.index, "racks"),
                 f"{plan.racks} racks need {plan.racks} downlinks on each of {plan.profile.uplinks} CTSWs ({total:,} ports in all), "
-                f"a {box.model} with {box.uplinks} uplinks leaves {len(free)} of {len(slots)}",
+                f"{box.model} with {box.uplinks} uplinks leaves {len(free)} of {len(slots)}",
                 hint=f"at most {len(free)} racks a zone, or a larger chassis",
             )
 
@@ -186,7 +188,7 @@ def _atsw_ports(fabric: Fabric) -> Iterator[DesignError]:
             else "more planes, a larger chassis, or fewer CTSW uplinks to each ATSW"
         )
         yield DesignError(
-            (_B, "atsw", "model"), f"{sum_} CTSWs of a plane need {needed} ports, a {top.model} has {ports}", hint=hint
+            (_B, "atsw", "model"), f"{sum_} CTSWs of a plane need {needed} ports, {top.model} has {ports}", hint=hint
         )
 
 

@@ -133,7 +133,7 @@ class InfinibandBackend(Model):
     rack: str = Field("orv3-600a", description="Rack standard in the catalog.")
     core_stripe: Literal["even", "minimal"] = Field(
         "even",
-        description="`even`: as many cores as give each spine the same number of links to each; `minimal`: fewest cores, uneven stripe accepted.",
+        description="`even`: each spine has equally many links to each core; `minimal`: fewest cores, uneven stripe.",
     )
 
 

@@ -47,11 +47,16 @@ class Loaded(Generic[M]):
 def load_model(path: Path, model: type[M]) -> Loaded[M]:
     """The file at `path` as a `model`. Raises FabricError for one mistake, FabricErrors for several, in file order."""
     with collector_off():
-        return _load(path, model)
+        return _load(path, read_bytes(path), model)
 
 
-def _load(path: Path, model: type[M]) -> Loaded[M]:
-    data = read_bytes(path)
+def load_text(text: str, path: Path, model: type[M]) -> Loaded[M]:
+    """Like load_model, of a text that is not (yet) in the file at `path`."""
+    with collector_off():
+        return _load(path, text.encode(), model)
+
+
+def _load(path: Path, data: bytes, model: type[M]) -> Loaded[M]:
     source = YamlSource(str(path), decode(data, str(path)))
     value = source.build()
     try:

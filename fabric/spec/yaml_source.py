@@ -73,6 +73,22 @@ _SYNTAX: tuple[tuple[str, str, str | None], ...] = (
         "use single quotes, or double the backslash",
     ),
     ("found undefined tag handle", "the YAML tag here is not allowed", "write the value without a tag"),
+    (
+        "did not find expected node content",
+        "a value is missing here, or starts with a character that needs quotes",
+        None,
+    ),
+    ("tab character that violates", "a tab cannot indent YAML", "use spaces"),
+    ("expected alphabetic or numeric", "a text cannot start with '*' or '&'", "put it in quotes"),
+    ("expected <document start>", "the document has ended before this", "check the indentation, and brackets above"),
+    ("while scanning a directive", "a line cannot start with '%'", "put the text in quotes"),
+    ("found unexpected ':'", "a ':' cannot stand here", "text with ':' in it needs quotes inside [ ] and { }"),
+    ("mapping keys are not allowed", "a '? ' cannot stand here", "put the text in quotes"),
+    (
+        "while scanning a block scalar",
+        "only a comment can follow '|' or '>' on its line",
+        "start the text on the next line",
+    ),
     ("block sequence entries are not allowed", "a '- ' item cannot start here", "start it on a line of its own"),
 )
 

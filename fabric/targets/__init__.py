@@ -1,1 +1,16 @@
-"""See DESIGN: one room of the house."""
+"""Kinds of devices: one folder each renders the design into that device's files."""
+
+from __future__ import annotations
+
+from fabric.design.load import design_loaded
+from fabric.spec.cluster import ClusterSpec
+from fabric.spec.loader import Loaded
+from fabric.targets.job import ClusterJob
+
+__all__ = ["ClusterJob", "render_devices"]
+
+
+def render_devices(loaded: Loaded[ClusterSpec], targets: set[str] | None) -> ClusterJob:
+    """The job that renders the devices of the `targets` (all when None); FabricError for what cannot be built."""
+    cluster = design_loaded(loaded)
+    return ClusterJob(cluster.fabric, loaded.text_sha256, targets=targets, base_dir=loaded.path.parent)

@@ -1,0 +1,73 @@
+"""`fabric check`: errors first, then warnings.
+
+`--json` prints, version `fabric.check/1`: {schema, spec, ok, switches, warnings: [{file, line, column, path, code, message}]}; errors go to
+stderr and exit 1 in either form.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fabric.cli.common import json_option, print_json, spec_argument
+
+if TYPE_CHECKING:
+    from fabric.design.load import Cluster
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
+
+
+@click.command("check")
+@spec_argument
+@json_option
+def check(*, spec: Path, as_json: bool) -> None:
+    """Check that the cluster that SPEC declares can be built; print warnings for what deserves a second look.
+
+    Exit codes: 0 it can be built (with or without warnings), 1 it cannot.
+    """
+    from fabric.design.load import load_spec
+
+    loaded = load_spec(spec)
+    if loaded.value.backend.kind == "infiniband":
+        said = _infiniband(loaded)
+        found: list[dict[str, Any]] = []
+        switches = said.pop("switches")
+        text = said["text"]
+    else:
+        from fabric.design.load import design_loaded
+
+        cluster = design_loaded(loaded)
+        found, switches = _warnings(cluster), len(cluster.fabric.switches)
+        text = f"{switches:,} switches, {sum(1 for _ in cluster.fabric.hosts()):,} hosts"
+    if as_json:
+        print_json("fabric.check/1", {"spec": str(spec), "ok": True, "switches": switches, "warnings": found})
+        return
+    for entry in found:
+        click.echo(
+            f"{entry['file']}:{entry['line']}:{entry['column']}: warning: {entry['path']}: {entry['message']} [{entry['code']}]"
+        )
+    warned = f"{len(found)} warning{'s' if len(found) != 1 else ''}" if found else "no warnings"
+    click.echo(f"{spec}: ok, {text}; {warned}")
+
+
+def _infiniband(loaded: Loaded[ClusterSpec]) -> dict[str, Any]:
+    from fabric.design.load import infiniband_counts
+
+    tree = infiniband_counts(loaded)
+    count = tree.leaves + tree.spines + tree.cores
+    return {"switches": count, "text": f"{count:,} switches, {tree.hosts:,} hosts"}
+
+
+def _warnings(cluster: Cluster) -> list[dict[str, Any]]:
+    from fabric.design.warnings import warnings
+    from fabric.targets.job import unsupported
+
+    found = []
+    for remark in [*warnings(cluster.fabric), *unsupported(cluster.fabric)]:
+        at = cluster.loaded.locate(remark.path)
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in remark.path).lstrip(".")
+        entry = {"file": str(cluster.loaded.path), "line": at.line, "column": at.column, "path": path}
+        found.append({**entry, "code": remark.code, "message": remark.message})
+    return found

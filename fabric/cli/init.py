@@ -1,0 +1,43 @@
+"""`fabric init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fabric.errors import FabricError
+
+
+@click.command("init")
+@click.option("--kind", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Back-end network.")
+@click.option("--gpus", type=click.IntRange(8, 400_000), default=24_576, show_default=True, help="GPUs; rounded up to whole racks.")
+@click.option("--name", default="my-cluster", show_default=True, help="Name of the cluster.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default="cluster.yaml", show_default=True, help="File to write; - prints it.")
+def init(*, kind: str, gpus: int, name: str, out: Path) -> None:
+    """Write a commented starter spec that passes `fabric check`. An existing file is never overwritten."""
+    from fabric.design.load import design_loaded, infiniband_counts  # noqa: PLC0415 - only when the command runs
+    from fabric.design.starter import starter  # noqa: PLC0415 - only when the command runs
+    from fabric.spec.base import host_label  # noqa: PLC0415 - only when the command runs
+    from fabric.spec.cluster import ClusterSpec  # noqa: PLC0415 - only when the command runs
+    from fabric.spec.loader import load_text  # noqa: PLC0415 - only when the command runs
+
+    try:
+        host_label(name)
+    except ValueError as error:
+        raise FabricError(f"--name: {error}") from None
+    text = starter(kind, gpus, name)
+    loaded = load_text(text, out, ClusterSpec)
+    if kind == "roce":
+        design_loaded(loaded)
+    else:
+        infiniband_counts(loaded)
+    if str(out) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise FabricError(f"{out} exists and is left as it is", hint="choose another with -o") from None
+    click.echo(f"wrote {out}; next: fabric check {out}")

@@ -1,0 +1,82 @@
+"""The text of `fabric show summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from fabric.design.fabric import Fabric
+from fabric.design.figures import Figures, ZoneFigures, optics
+from fabric.design.infiniband import FatTree
+from fabric.spec.cluster import ClusterSpec
+
+
+def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
+    """Counts, ratios, spare, cables, power, zone by zone where zones differ."""
+    total = sum(known.switches.values())
+    parts = ", ".join(f"{count:,} {role.upper()}" for role, count in known.switches.items() if count)
+    yield f"{fabric.spec.name}: {known.gpus:,} GPUs in {known.hosts:,} hosts, {known.racks:,} racks, {len(known.zones)} zones"
+    yield f"switches   {total:,}: {parts}"
+    yield "links      " + ", ".join(f"{count:,} {_TIERS[tier]}" for tier, count in known.links.items() if count)
+    yield f"BGP        {known.sessions:,} sessions between switches ({fabric.spec.plan.family})"
+    yield f"paths      {known.paths_in_zone:,} inside a zone" + (
+        f", {known.paths_across_zones:,} across zones" if known.paths_across_zones else ""
+    )
+    yield "cables     " + ", ".join(f"{count:,} {name}" for name, count in known.cables.items())
+    transceivers = optics(known.cables)
+    if transceivers:
+        yield "optics     " + ", ".join(f"{count:,} {name}" for name, count in transceivers.items())
+    if known.atsw_ports:
+        yield f"ATSW       {known.atsw_ports_used} of {known.atsw_ports} ports used"
+    for first, last, zone in _alike(known.zones):
+        yield from _zone(zone, f"zone {first}" if first == last else f"zones {first}-{last}")
+
+
+_TIERS = {"host": "NIC-RTSW", "rtsw": "RTSW-CTSW", "ctsw": "CTSW-ATSW"}
+
+
+def _alike(zones: tuple[ZoneFigures, ...]) -> list[tuple[int, int, ZoneFigures]]:
+    """Runs of neighbouring zones with the same figures."""
+    runs: list[tuple[int, int, ZoneFigures]] = []
+    for zone in zones:
+        if runs and runs[-1][1] + 1 == zone.number and _key(runs[-1][2]) == _key(zone):
+            runs[-1] = (runs[-1][0], zone.number, runs[-1][2])
+        else:
+            runs.append((zone.number, zone.number, zone))
+    return runs
+
+
+def _key(zone: ZoneFigures) -> tuple[str, int, int]:
+    return zone.profile, zone.racks, zone.ctsws
+
+
+def _zone(zone: ZoneFigures, name: str) -> Iterator[str]:
+    yield f"{name}: {zone.racks:,} racks of {zone.profile}, {zone.gpus:,} GPUs, {zone.ctsws} CTSWs"
+    if zone.ctsws:
+        spare = f"{zone.spare} CTSWs may fail with full bisection left"
+        yield f"  RTSW     {zone.rtsw.ports_down} down, {zone.rtsw.ports_up} up: {_ratio(zone.rtsw.by_bandwidth)} by bandwidth; {spare}"
+    if zone.ctsw.ports_up:
+        used = f"{zone.ctsw_ports_used} of {zone.ctsw_ports} ports"
+        yield (
+            f"  CTSW     {zone.ctsw.ports_down} down, {zone.ctsw.ports_up} up: {_ratio(zone.ctsw.by_port)} by port, "
+            f"{_ratio(zone.host_ratio)} of the NICs' bandwidth; {used}"
+        )
+    what = "hosts" if zone.rack_watts_whole else "GPUs alone"
+    yield f"  rack     {zone.rack_watts / 1000:g} of {zone.rack_budget_watts / 1000:g} kW ({what})"
+
+
+def _ratio(value: Fraction | None) -> str:
+    return "-" if value is None else f"{float(value):.3g}:1"
+
+
+def infiniband_lines(spec: ClusterSpec, tree: FatTree) -> Iterator[str]:
+    """Counts of the fat tree and its core stripe."""
+    yield f"{spec.name}: {tree.endpoints:,} endpoints in {tree.hosts:,} hosts, {tree.units:,} scalable units"
+    parts = [f"{tree.leaves:,} leaf", f"{tree.spines:,} spine"] + ([f"{tree.cores:,} core"] if tree.cores else [])
+    yield f"switches   {tree.leaves + tree.spines + tree.cores:,}: {', '.join(parts)} ({spec.infiniband.switch}, {tree.radix} ports)"
+    yield "links      " + ", ".join(f"{count:,} {tier}" for tier, count in tree.links.items())
+    if tree.cores:
+        low, high = tree.stripe
+        stripe = f"{low} links to each core" if low == high else f"{low} or {high} links to each core: uneven"
+        yield f"core       each spine has {stripe}"
+    yield f"LIDs       {tree.lids:,} of 49,151 unicast (LMC 0)"

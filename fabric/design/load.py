@@ -1,0 +1,71 @@
+"""From a file to a fabric, with every refusal placed in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabric.design.build import design
+from fabric.design.fabric import Fabric
+from fabric.design.infiniband import FatTree, fat_tree
+from fabric.errors import DesignError, FabricError, FabricErrors
+from fabric.spec.cluster import ClusterSpec
+from fabric.spec.loader import Loaded, load_model, spec_error
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A loaded spec with its fabric (RoCE)."""
+
+    loaded: Loaded[ClusterSpec]
+    fabric: Fabric
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """The spec."""
+        return self.loaded.value
+
+
+def load_spec(path: Path) -> Loaded[ClusterSpec]:
+    """The spec at `path`; FabricError or FabricErrors with file:line:column."""
+    return load_model(path, ClusterSpec)
+
+
+def load_cluster(path: Path) -> Cluster:
+    """The designed RoCE cluster at `path`; FabricError for an InfiniBand one, and for all that cannot be built."""
+    return design_loaded(load_spec(path))
+
+
+def design_loaded(loaded: Loaded[ClusterSpec]) -> Cluster:
+    """The fabric of a loaded spec."""
+    if loaded.value.backend.kind != "roce":
+        raise FabricError(
+            f"{loaded.path}: backend.kind is infiniband; this version designs its counts (`fabric show summary`) and renders RoCE only"
+        )
+    try:
+        return Cluster(loaded, design(loaded.value))
+    except FabricErrors as errors:
+        raise _placed(loaded, errors) from None
+    except DesignError as error:
+        raise spec_error(loaded, error) from None
+
+
+def _placed(loaded: Loaded[ClusterSpec], errors: FabricErrors) -> FabricErrors:
+    """All errors with their places, in file order."""
+    placed = []
+    for error in errors.errors:
+        if isinstance(error, DesignError):
+            at = loaded.locate(error.path)
+            placed.append(((at.line, at.column), spec_error(loaded, error)))
+        else:
+            placed.append(((0, 0), error))
+    placed.sort(key=lambda item: item[0])
+    return FabricErrors([error for _, error in placed])
+
+
+def infiniband_counts(loaded: Loaded[ClusterSpec]) -> FatTree:
+    """The counts of a loaded InfiniBand spec; FabricError with file:line:column when it cannot be built."""
+    try:
+        return fat_tree(loaded.value)
+    except DesignError as error:
+        raise spec_error(loaded, error) from None

@@ -1,0 +1,208 @@
+"""What can be built but is worth a second look: `fabric check` prints these after the errors; they refuse nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import gcd
+
+from fabric.catalog import catalog
+from fabric.design.fabric import Fabric, matches
+from fabric.design.figures import Figures, figures
+from fabric.design.fit_settings import needed_ecmp
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One remark: where in the spec, a short code, a sentence."""
+
+    path: tuple[str | int, ...]
+    code: str
+    message: str
+
+
+def warnings(fabric: Fabric) -> list[Remark]:
+    """All remarks, in a stable order."""
+    known = figures(fabric)
+    return [
+        *_polarisation(fabric),
+        *_ratios(known),
+        *_spare(known),
+        *_speeds(fabric),
+        *_power(known),
+        *_names(fabric),
+        *_matches(fabric),
+        *_asns(fabric),
+        *_rooms(fabric, known),
+    ]
+
+
+def _polarisation(fabric: Fabric) -> Iterator[Remark]:
+    """Neighbouring tiers that hash alike over group sizes with a common divisor choose the same member again."""
+    backend, seeds = fabric.spec.roce, fabric.spec.load_balancing.seeds
+    if backend.ctsw is None or backend.atsw is None:
+        return
+    members = {plan.profile.uplinks // backend.atsw.planes for plan in fabric.zones.values()}
+    parallel = backend.ctsw.uplinks // backend.atsw.count
+    groups = {
+        "rtsw": {plan.profile.uplinks for plan in fabric.zones.values()},
+        "ctsw": {backend.ctsw.uplinks},
+        "atsw": {parallel * value for value in members},
+    }
+    eos = {
+        "rtsw": any(p.profile.nos == "eos" for p in fabric.zones.values()),
+        "ctsw": backend.ctsw.nos == "eos",
+        "atsw": backend.atsw.nos == "eos",
+    }
+    for lower, upper in (("rtsw", "ctsw"), ("ctsw", "atsw")):
+        shared, width = max((gcd(a, b), b) for a in groups[lower] for b in groups[upper])
+        same_seed = getattr(seeds, lower) == getattr(seeds, upper)
+        unseeded = eos[lower] and eos[upper]
+        if shared > 1 and (same_seed or unseeded):
+            why = "the same hash seed" if same_seed else "no evidenced way to set a seed on EOS"
+            yield Remark(
+                ("load_balancing", "seeds"),
+                "polarisation",
+                f"{lower} and {upper} have {why}, and group sizes {_list(groups[lower])} and {_list(groups[upper])} share the divisor {shared}: "
+                f"a {upper} may use only {width // shared} of its {width} paths",
+            )
+
+
+def _list(values: set[int]) -> str:
+    return "/".join(str(value) for value in sorted(values))
+
+
+def _ratios(known: Figures) -> Iterator[Remark]:
+    """A ratio near the published 1:7 that is not exactly reachable; a rack tier that is oversubscribed."""
+    seen: set[tuple[int, int]] = set()
+    for zone in known.zones:
+        ratio, key = zone.ctsw.by_port, (zone.ctsw.ports_down, zone.ctsw.ports_up)
+        if ratio is not None and key not in seen and 6 <= ratio <= 8 and ratio.denominator != 1:
+            seen.add(key)
+            yield Remark(
+                ("backend", "ctsw", "uplinks"),
+                "ratio",
+                f"{zone.racks} racks over {zone.ctsw.ports_up} uplinks are 1:{float(ratio):.2f}; "
+                f"1:7 exactly needs a number of racks that 7 divides (here {zone.racks - zone.racks % 7} or {zone.racks + 7 - zone.racks % 7})",
+            )
+        rack = zone.rtsw.by_bandwidth
+        if rack is not None and rack > 1 and (zone.rtsw.gbps_down, zone.rtsw.gbps_up) not in seen:
+            seen.add((zone.rtsw.gbps_down, zone.rtsw.gbps_up))
+            yield Remark(
+                ("backend", "rack_profiles", zone.profile, "uplinks"),
+                "oversubscribed",
+                f"racks of {zone.profile} are oversubscribed 1:{float(rack):.2f}: {zone.rtsw.gbps_down}G down, {zone.rtsw.gbps_up}G up",
+            )
+
+
+def _spare(known: Figures) -> Iterator[Remark]:
+    for zone in {zone.profile: zone for zone in known.zones}.values():
+        if zone.ctsws and zone.spare == 0 and (zone.rtsw.by_bandwidth or Fraction(0)) <= 1:
+            yield Remark(
+                ("backend", "rack_profiles", zone.profile, "uplinks"),
+                "no-spare",
+                f"racks of {zone.profile} have no spare uplink: one CTSW in maintenance takes the zone below full bisection",
+            )
+
+
+def _speeds(fabric: Fabric) -> Iterator[Remark]:
+    nic = fabric.platform.backend_speed_gbps.value
+    for plan in {plan.profile_name: plan for plan in fabric.zones.values()}.values():
+        if plan.ports.host_speed_gbps < nic:
+            yield Remark(
+                ("backend", "rack_profiles", plan.profile_name, "port_map"),
+                "slow-nic",
+                f"port map {plan.ports.map_name} runs the {nic}G NICs at {plan.ports.host_speed_gbps}G",
+            )
+
+
+def _power(known: Figures) -> Iterator[Remark]:
+    for zone in {zone.profile: zone for zone in known.zones}.values():
+        if not zone.rack_watts_whole:
+            yield Remark(
+                ("hosts", "power_w"),
+                "power-unknown",
+                f"racks of {zone.profile}: the GPUs alone draw {zone.rack_watts / 1000:g} of {zone.rack_budget_watts / 1000:g} kW; "
+                "set hosts.power_w to have the whole checked",
+            )
+            return
+
+
+def _names(fabric: Fabric) -> Iterator[Remark]:
+    """FBOSS compares LLDP names by substring, so a name inside another hides a miscabling."""
+    backend = fabric.spec.roce
+    if not any(plan.profile.nos == "fboss" for plan in fabric.zones.values()) and not (
+        backend.ctsw and backend.ctsw.nos == "fboss"
+    ):
+        return
+    names = sorted(fabric.by_name)
+    lengths = {len(name) for name in names}
+    if len(lengths) == 1:
+        return
+    known = set(names)
+    for name in names:
+        inner = next(
+            (
+                name[i:j]
+                for i, j in combinations(range(len(name) + 1), 2)
+                if j - i in lengths and name[i:j] in known and name[i:j] != name
+            ),
+            None,
+        )
+        if inner is not None:
+            yield Remark(
+                ("naming",),
+                "substring",
+                f"{inner!r} is part of {name!r}; FBOSS compares LLDP names by substring and would not tell them apart",
+            )
+            return
+
+
+def _matches(fabric: Fabric) -> Iterator[Remark]:
+    """Overrides and states that match no device."""
+    hosts = None
+    for section in ("overrides", "state"):
+        for index, entry in enumerate(getattr(fabric.spec, section)):
+            match = entry.match
+            if any(matches(match, switch.name, switch.role, switch.zone) for switch in fabric.switches):
+                continue
+            if section == "state" and match.role in (None, "host"):
+                hosts = hosts if hosts is not None else list(fabric.hosts())
+                if any(matches(match, host.name, "host", host.zone) for host in hosts):
+                    continue
+            yield Remark((section, index, "match"), "matches-nothing", "matches no device")
+
+
+def _asns(fabric: Fabric) -> Iterator[Remark]:
+    asn, growth = fabric.spec.bgp.asn, fabric.spec.roce.growth
+    counts = {"rtsw": growth.zones * growth.racks_per_zone, "ctsw": growth.zones, "atsw": 1}
+    for tier, count in counts.items():
+        first = getattr(asn, tier)
+        last = first + count - 1
+        if not (first >= 64512 and last <= 65534) and not (first >= 4_200_000_000 and last <= 4_294_967_294):
+            yield Remark(
+                ("bgp", "asn", tier),
+                "public-asn",
+                f"AS {first} to {last} are not all private (64512-65534, 4200000000-4294967294)",
+            )
+
+
+def _rooms(fabric: Fabric, known: Figures) -> Iterator[Remark]:
+    """ECMP wider than ordinary groups; chassis without a free port for growth."""
+    width = fabric.spec.bgp.ecmp_width or needed_ecmp(fabric)
+    for plan in {plan.profile.switch: plan for plan in fabric.zones.values()}.values():
+        if plan.profile.nos == "fboss" and width > 64:
+            asic = catalog().switch(plan.profile.switch).asic
+            yield Remark(
+                ("bgp", "ecmp_width"),
+                "wide-ecmp",
+                f"{width} paths need wide ECMP groups on {asic}; FBOSS's default width is 64",
+            )
+    if known.atsw_ports and known.atsw_ports_used == known.atsw_ports:
+        yield Remark(
+            ("backend", "atsw", "model"),
+            "full",
+            f"every port of an ATSW is used ({known.atsw_ports} of {known.atsw_ports}): no further zone fits",
+        )
