@@ -89,6 +89,11 @@ def collapse(changes: Iterable[Change], abstracter: Abstracter) -> list[Collapse
     ]
 
 
+def alone(change: Change) -> Collapsed:
+    """A change that stands for itself only, as a full diff shows it."""
+    return Collapsed(change, (change.subject,) if change.subject else (), 1, b"")
+
+
 def group_key(parts: Sequence[tuple[str, str, Sequence[Collapsed]]], abstracter: Abstracter) -> str:
     """The hash of one device's diff, abstracted: `parts` are (path, kind, collapsed changes) of its files."""
     digest = hashlib.blake2b(digest_size=16)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fabric import __version__
-from fabric.change.abstract import Abstracter, Collapsed, collapse, group_key
+from fabric.change.abstract import Abstracter, Collapsed, alone, collapse, group_key
 from fabric.change.diff import FileDiff, FileKind, comparable, diff_file
 from fabric.change.pool import Progress, default_workers, run_chunks
 from fabric.change.source import RunningSource
@@ -115,16 +115,15 @@ class PlanWorker:
             return DevicePlan(ref.name, ref.role, ref.target, "unknown", desired=desired, note=str(error)), ()
         diffs = [diff_file(artifact, running[artifact.path], self.job.normalise) for artifact in artifacts]
         diffs += [FileDiff(path, "removed") for path in stale]
-        files = tuple(
-            FileChange(d.path, d.kind, d.note, tuple(collapse(d.changes, self.abstracter)))
-            for d in diffs
-            if d.kind != "same"
-        )
+        differ = [d for d in diffs if d.kind != "same"]
+        files = tuple(FileChange(d.path, d.kind, d.note, tuple(collapse(d.changes, self.abstracter))) for d in differ)
         kind: DeviceKind = "changed" if files else "same"
         if artifacts and not stale and all(content is None for content in running.values()):
             kind = "new"
         print_ = fingerprint(artifacts, running)
         group = self._group(ref, kind, files) if files else ""
+        if self.full:
+            files = tuple(FileChange(d.path, d.kind, d.note, tuple(map(alone, d.changes))) for d in differ)
         return DevicePlan(ref.name, ref.role, ref.target, kind, print_, desired, group), files
 
     def _group(self, ref: DeviceRef, kind: DeviceKind, files: Sequence[FileChange]) -> str:

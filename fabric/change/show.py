@@ -26,7 +26,7 @@ def show_plan(plan: Plan, detail: Detail = "groups") -> Iterator[str]:
         for device in plan.devices:
             if device.kind not in ("same", "unknown"):
                 yield ""
-                yield f"{device.name} ({device.role or 'not declared'}): {_what(device.kind)}"
+                yield f"{device.name}{f' ({device.role})' if device.role else ''}: {_what(device.kind)}"
                 yield from _files(plan.full.get(device.name, ()), detail)
         return
     for group in plan.groups:
@@ -60,7 +60,7 @@ def _title(group: Group) -> str:
 
 
 def _what(kind: str) -> str:
-    return {"new": "new", "extra": "not declared, left alone"}.get(kind, "changes")
+    return {"new": "new", "extra": "not declared"}.get(kind, "changes")
 
 
 def _files(files: tuple[FileChange, ...], detail: Detail) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -131,7 +132,7 @@ def test_plan_could_not(tmp_path: Path) -> None:
     assert plan("9000", "--against", str(out), "--full", "--summary").exit_code == 2  # click's own usage error
 
 
-def test_the_spec_has_a_default() -> None:
-    assert "cluster.yaml" in [p.default for p in fabric.cli.render.render.params] + [
-        p.default for p in fabric.cli.plan.plan.params
-    ]
+@pytest.mark.parametrize("command", [fabric.cli.render.render, fabric.cli.plan.plan])
+def test_the_spec_has_a_default(command: click.Command) -> None:
+    (spec,) = [parameter for parameter in command.params if parameter.name == "spec"]
+    assert (spec.default, spec.envvar) == ("cluster.yaml", "FABRIC_SPEC")
