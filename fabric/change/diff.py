@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +21,6 @@ Normalise = Callable[[str, str], str]
 
 _MAX_UNIFIED = 4_000  # lines on either side, after the equal head and tail: difflib is quadratic
 _CONTEXT = 3
-_EOS_NOISE = re.compile(rb"(?m)^[ \t]*(?:!.*|end)?[ \t\r]*\n|[ \t\r]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,17 @@ def format_of(artifact: Artifact) -> Format:
 
 
 def comparable(artifact: Artifact, running: bytes) -> bytes:
-    """The bytes of a running file that its fingerprint is made of: EOS comments, blank lines and a closing `end` do not count."""
-    return _EOS_NOISE.sub(b"", running) if format_of(artifact) == "eos" else running
+    """The bytes of a running file that its fingerprint is made of.
+
+    EOS writes comments with the command and the time before its configuration: those, DOS line ends and a closing `end` do not count.
+    """
+    if format_of(artifact) != "eos":
+        return running
+    text = running.replace(b"\r\n", b"\n") if b"\r" in running else running
+    start = 0
+    while text.startswith((b"!", b"\n"), start):
+        start = text.find(b"\n", start) + 1 or len(text)
+    return text[start:].rstrip().removesuffix(b"\nend").rstrip()
 
 
 def diff_file(artifact: Artifact, running: bytes | None, normalise: Normalise) -> FileDiff:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fabric.cli.common import json_option, spec_argument
 from fabric.errors import FabricError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.argument("spec", envvar="FABRIC_SPEC", default="cluster.yaml", type=click.Path(path_type=Path)),
+    spec_argument,
     click.option(
         "--device", "devices", multiple=True, metavar="GLOB", help="Only devices of this name; may be repeated."
     ),
@@ -26,7 +27,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--workers", type=click.IntRange(1, 256), help="Processes to render in (default: 2, or the cores there are)."
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    json_option,
 )
 
 
