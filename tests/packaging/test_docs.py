@@ -19,12 +19,22 @@ def test_generated_pages_are_current() -> None:
     assert sorted(outdated()) == [], "run `make gen-docs` and commit what it wrote"
 
 
-def test_readme_example_passes_check(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+def readme_block(kind: str) -> str:
+    (block,) = re.findall(rf"```{kind}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    return str(block)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [(["check"], "ok, 1,708 switches, 3,072 hosts"), (["show", "summary", "--spec"], readme_block("text"))],
+    ids=["check", "summary"],
+)
+def test_readme_example_prints_what_it_says(tmp_path: Path, command: list[str], output: str) -> None:
     spec = tmp_path / "cluster.yaml"
-    spec.write_text(example, encoding="utf-8")
-    result = CliRunner().invoke(cli, ["check", str(spec)])
+    spec.write_text(readme_block("yaml"), encoding="utf-8")
+    result = CliRunner().invoke(cli, [*command, str(spec)])
     assert result.exit_code == 0, f"{result.output}{result.exception!r}"
+    assert output in result.output
 
 
 @pytest.mark.parametrize(
