@@ -86,9 +86,9 @@ def _mirrors(switch: Switch, shared: AgentShared) -> list[Json]:
     collector = shared.sflow.collectors[0]
     end = {"ip": collector, "udpSrcPort": shared.sflow.port, "udpDstPort": shared.sflow.port}
     tunnel: Json = {"sflowTunnel": end}
-    if ":" not in collector:
+    if ":" not in collector and shared.facts.four:
         tunnel["srcIp"] = fmt4(switch.router_id)
-    elif switch.loopback6 is not None:
+    elif ":" in collector and switch.loopback6 is not None:
         tunnel["srcIp"] = fmt6(switch.loopback6)
     mirror = {
         "name": agent_ports.MIRROR,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabric.errors import DesignError
 from fabric.targets.fboss.box import Json
+from fabric.targets.fboss.refusals_base import network
 
 
 def qsfp_conf() -> Json:
@@ -17,7 +19,10 @@ def qsfp_conf() -> Json:
 
 
 def fsdb_conf(trusted_subnets: Sequence[str]) -> Json:
-    """fsdb/current: who publishes what (the daemons of the box) and who may subscribe."""
+    """fsdb/current: who publishes what (the daemons of the box) and who may subscribe; DesignError for what is no subnet."""
+    for index, subnet in enumerate(trusted_subnets):
+        if "/" not in subnet or network(subnet) is None:
+            raise DesignError(("fboss", "trusted_subnets", index), f"{subnet!r} is not a subnet such as 2001:db8::/32")
     return {
         "defaultCommandLineArgs": {"serveHeartbeats": "true", "useIdPathsForSubs": "true"},
         "trustedSubnets": list(trusted_subnets),

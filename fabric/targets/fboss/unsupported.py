@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from fabric.design.fabric import Fabric
 from fabric.design.model import Switch
-from fabric.targets.fboss.agent_buffers import detection
 from fabric.targets.fboss.box import box
 from fabric.targets.fboss.flags import declared_flags
 from fabric.targets.fboss.schema import load_flags
@@ -18,25 +17,12 @@ _NATIVE_TH4_BLOCK = 100
 def unsupported(fabric: Fabric, switch: Switch) -> list[str]:
     """One sentence for each declared thing that the switch does not get, or gets otherwise; nothing here stops the rendering."""
     return [
-        *_watchdog(fabric),
         *_management(fabric),
         *_sflow(fabric),
         *_flags(fabric, switch),
         *_platform(fabric, switch),
         *_vlans(fabric, switch),
     ]
-
-
-def _watchdog(fabric: Fabric) -> Iterator[str]:
-    watchdog = fabric.spec.qos.pfc_watchdog
-    if watchdog is None:
-        return
-    found = detection(watchdog.detect_ms)
-    if found.actual_ms != watchdog.detect_ms:
-        yield (
-            f"qos.pfc_watchdog.detect_ms: {watchdog.detect_ms} ms is not 1 to 15 steps of 1, 10 or 100 ms; "
-            f"{found.actual_ms} ms is configured"
-        )
 
 
 def _management(fabric: Fabric) -> Iterator[str]:
