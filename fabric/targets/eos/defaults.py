@@ -19,9 +19,13 @@ class Hidden:
 
 
 HIDDEN: tuple[Hidden, ...] = (
-    Hidden(r"interface .*", "no shutdown", "EOS hides it on physical interfaces (AVD writes it); on the others inferred"),
+    Hidden(
+        r"interface .*", "no shutdown", "EOS hides it on physical interfaces (AVD writes it); on the others inferred"
+    ),
     Hidden(r"management ssh", "no shutdown", "SSH runs by default (public parsers of EOS configurations agree)"),
-    Hidden(r"router bgp \d+", "bgp bestpath as-path multipath-relax", "on by default: Batfish AristaConfiguration.java"),
+    Hidden(
+        r"router bgp \d+", "bgp bestpath as-path multipath-relax", "on by default: Batfish AristaConfiguration.java"
+    ),
     Hidden("", "lldp run", "LLDP runs by default"),
     Hidden(
         "",
@@ -47,7 +51,7 @@ def normalise(text: str) -> str:
     its defaults and goes too. Banner texts stay as they are.
     """
     out: list[str] = []
-    lines = iter(text.split("\n"))
+    lines = iter(text.removesuffix("\n").split("\n"))
     hidden: frozenset[str] = frozenset()
     bare = False  # the last line kept is an Ethernet interface that has got no line yet
     for raw in lines:
@@ -59,11 +63,14 @@ def normalise(text: str) -> str:
                 out.append(line)
                 bare = False
             continue
+        kept = [line, *_until_eof(lines)] if _BANNER.fullmatch(line) else _top(line)
+        if not kept:
+            continue
         if bare:
             out.pop()
+        out += kept
         hidden = _hidden_in(line)
         bare = _BARE.fullmatch(line) is not None
-        out += [line, *_until_eof(lines)] if _BANNER.fullmatch(line) else _top(line)
     if bare:
         out.pop()
     return "".join(f"{line}\n" for line in out)

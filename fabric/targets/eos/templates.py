@@ -46,10 +46,11 @@ def render_text(view: DeviceView, env: Environment | None = None) -> str:
 
 
 def _located(view: DeviceView, error: Exception) -> FabricError:
-    if isinstance(error, TemplateSyntaxError):
-        place = f"{error.name or MAIN}:{error.lineno}"
-    else:
-        place = _place(error.__traceback__)
+    place = (
+        f"{error.name or MAIN}:{error.lineno}"
+        if isinstance(error, TemplateSyntaxError)
+        else _place(error.__traceback__)
+    )
     return FabricError(f"{view.name}: templates/eos/{place}: {error}", hint=_near(view, str(error)))
 
 
@@ -85,5 +86,7 @@ def _names(kind: type) -> set[str]:
         seen.add(current)
         names.update(field.name for field in dataclasses.fields(current))
         space = vars(sys.modules[current.__module__])
-        waiting += [value for value in space.values() if isinstance(value, type) and not isinstance(value, types.GenericAlias)]
+        waiting += [
+            value for value in space.values() if isinstance(value, type) and not isinstance(value, types.GenericAlias)
+        ]
     return names

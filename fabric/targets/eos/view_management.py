@@ -91,7 +91,7 @@ def management_view(fabric: Fabric, switch: Switch, interface: str) -> Managemen
         dns=_sorted(spec.dns),
         ntp=_sorted(spec.ntp),
         ntp_preferred=spec.ntp[0] if spec.ntp else "",
-        syslog=_sorted(spec.syslog),
+        syslog=sorted(spec.syslog),  # as texts: so AVD has them, unlike all other lists of servers
         users=[_user(user) for user in sorted(spec.users, key=lambda user: user.name)],
         tacacs=_tacacs(spec),
         snmp=_snmp(spec),

@@ -86,7 +86,9 @@ class QosView:
 def qos_view(qos: Qos, model: str, family: str) -> QosView:
     """The QoS view of a switch model of family `sand` or `trident`."""
     plan = plan_qos(qos)
-    ecn = None if qos.ecn is None else EcnView(qos.ecn.min_bytes // 1000, qos.ecn.max_bytes // 1000, qos.ecn.probability)
+    ecn = (
+        None if qos.ecn is None else EcnView(qos.ecn.min_bytes // 1000, qos.ecn.max_bytes // 1000, qos.ecn.probability)
+    )
     return QosView(
         profile="ROCE",
         queue_word="tx-queue" if family == "sand" else "uc-tx-queue",
