@@ -37,7 +37,14 @@ def base() -> Json:
             "zones": [{"id": "1-2", "racks": 2, "rack_profile": "rack"}],
             "ctsw": {"model": "minipack2", "line_card": None, "nos": "fboss", "uplinks": 2},
             "atsw": {"model": "arista-7804r3", "nos": "eos", "count": 2},
-            "growth": {"zones": 2, "racks_per_zone": 4, "hosts_per_rack": 2, "uplinks": 16, "ctsw_uplinks": 2, "atsws": 4},
+            "growth": {
+                "zones": 2,
+                "racks_per_zone": 4,
+                "hosts_per_rack": 2,
+                "uplinks": 16,
+                "ctsw_uplinks": 2,
+                "atsws": 4,
+            },
         },
         "addressing": {"family": "ipv6", "router_ids": "10.255.0.0/16", "ipv6": V6},
         "management": {"network": "10.0.0.0/16", "gateway": "10.0.0.1"},
@@ -45,10 +52,19 @@ def base() -> Json:
 
 
 def _rack(spec: Json, switch: str, port_map: str, *, hosts: int, cable: str | None = None, uplinks: int = 4) -> None:
-    spec["backend"]["rack_profiles"]["rack"] = {"hosts": hosts, "switch": switch, "port_map": port_map, "uplinks": uplinks}
+    spec["backend"]["rack_profiles"]["rack"] = {
+        "hosts": hosts,
+        "switch": switch,
+        "port_map": port_map,
+        "uplinks": uplinks,
+    }
     spec["backend"]["growth"]["hosts_per_rack"] = hosts
     if cable is not None:
         spec["cabling"] = {"host": {"cable": cable, "length_m": 2}}
+
+
+def _as_it_is(_: Json) -> None:
+    """Minipack2 racks."""
 
 
 def _wedge400_200g(spec: Json) -> None:
@@ -96,7 +112,11 @@ def _states(spec: Json) -> None:
 
 def _odd_classes(spec: Json) -> None:
     """The lossless class on PFC priority 6, which is also the number of the monitoring class; native SDK; plain ECMP."""
-    spec["qos"] = {"lossless": {"pfc_priority": 6, "scheduling": "strict"}, "control": {"dscp": [46, 48]}, "pfc_watchdog": None}
+    spec["qos"] = {
+        "lossless": {"pfc_priority": 6, "scheduling": "strict"},
+        "control": {"dscp": [46, 48]},
+        "pfc_watchdog": None,
+    }
     spec["load_balancing"] = {"method": "ecmp"}
     spec["fboss"] = {"sdk": "native"}
 
@@ -108,7 +128,7 @@ def _per_packet_native(spec: Json) -> None:
 
 
 CLUSTERS: dict[str, Callable[[Json], None]] = {
-    "minipack2": lambda spec: None,
+    "minipack2": _as_it_is,
     "wedge400-200g": _wedge400_200g,
     "wedge400-400g": _wedge400_400g,
     "elbert": _elbert,

@@ -140,7 +140,9 @@ def test_the_lossless_class_is_one_path(name: str, switch: Switch) -> None:
     assert dscps["fromDscpToTrafficClass"] == list(lossless.dscp)
     assert qos_map["trafficClassToQueueId"][str(lossless.traffic_class)] == lossless.queue
     assert qos_map["trafficClassToPgId"][str(lossless.traffic_class)] == priority
-    assert [cls for cls, group in qos_map["trafficClassToPgId"].items() if group == priority] == [str(lossless.traffic_class)]
+    assert [cls for cls, group in qos_map["trafficClassToPgId"].items() if group == priority] == [
+        str(lossless.traffic_class)
+    ]
     assert qos_map["pfcPriorityToPgId"][str(priority)] == priority
     assert qos_map["pfcPriorityToQueueId"][str(priority)] == lossless.queue
     for group in sw["portPgConfigs"].values():
@@ -202,7 +204,10 @@ def test_policies_let_only_declared_pools_pass(name: str, switch: Switch) -> Non
     plan = fabric.spec.addressing
     assert plan is not None
     if plan.ipv6 is not None:
-        assert [row["base_prefix"] for row in lists["FABRIC-V6"]] == [str(plan.ipv6.host_links), str(plan.ipv6.loopbacks)]
+        assert [row["base_prefix"] for row in lists["FABRIC-V6"]] == [
+            str(plan.ipv6.host_links),
+            str(plan.ipv6.loopbacks),
+        ]
 
 
 def _inside(prefix: str, rows: list[Json]) -> bool:
@@ -246,7 +251,11 @@ def test_planned_peers_are_down_and_drained_switches_prepend() -> None:
     off = [port for port in sw["ports"] if port["state"] != ENABLED]
     assert len(off) == 8 + 1 + 1  # NICs of the planned host, the planned CTSW, the front-end link
     assert all(port["expectedLLDPValues"] == {} for port in off)
-    assert [peer["description"].partition(":")[0] for peer in conf["peers"]] == ["z01-ctsw01", "z01-ctsw02", "z01-ctsw04"]
+    assert [peer["description"].partition(":")[0] for peer in conf["peers"]] == [
+        "z01-ctsw01",
+        "z01-ctsw02",
+        "z01-ctsw04",
+    ]
     assert conf["drain_state"] == 1
     assert "drain_state" not in bgp("states", "z01-ctsw01")
     prepends = [
@@ -266,7 +275,11 @@ def test_overrides_reach_only_their_devices() -> None:
     widths = [conf["sw"]["switchSettings"]["ecmpWidth"] for conf in (here, there, ctsw)]
     rates = [conf["sw"]["ports"][0]["sFlowIngressRate"] for conf in (here, there, ctsw)]
     assert (seeds, widths, rates) == ([77, 1, 2], [96, 64, 64], [131072, 65536, 65536])
-    assert ["use_full_dlb_scale" in conf["defaultCommandLineArgs"] for conf in (here, there, ctsw)] == [False, False, True]
+    assert ["use_full_dlb_scale" in conf["defaultCommandLineArgs"] for conf in (here, there, ctsw)] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_flowlets_only_on_rtsw_uplinks() -> None:
@@ -394,7 +407,10 @@ def test_bad_spec_gives_one_clear_line(case: str) -> None:
 def test_unsupported_things_are_said() -> None:
     def change(spec: Json) -> None:
         spec["management"].update(
-            ntp=["10.0.0.9"], sflow={"collectors": ["10.0.0.9", "10.0.0.10"]}, motd_banner="hello", tacacs={"servers": ["10.0.0.9"], "key": "k"}
+            ntp=["10.0.0.9"],
+            sflow={"collectors": ["10.0.0.9", "10.0.0.10"]},
+            motd_banner="hello",
+            tacacs={"servers": ["10.0.0.9"], "key": "k"},
         )
         spec["secrets"] = {"k": {"env": "K"}}
         spec["fboss"] = {"agent_args": {"ecmp_widht": "64"}, "platform_base": {"minipack2": "base.json"}}

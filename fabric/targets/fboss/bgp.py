@@ -39,7 +39,7 @@ def bgp_shared(fabric: Fabric, switch: Switch) -> BgpShared:
     ingress = [
         bgp_policy.statement(
             policy_name(switch.role, peer, family, "IN"),
-            f"what a {peer.upper()} may tell",
+            f"from {peer.upper()}s: declared pools only",
             bgp_policy.FABRIC_LIST.format(family=family),
         )
         for peer, family in kinds
@@ -144,11 +144,12 @@ def bgp_conf(fabric: Fabric, switch: Switch, shared: BgpShared, ports: Sequence[
 def _egress(fabric: Fabric, switch: Switch, families: Sequence[str]) -> list[Json]:
     """What is told to each peer role: an RTSW tells of its own rack alone, the tiers above pass on all racks."""
     wanted = bgp_policy.OWN_LIST if switch.role == "rtsw" else bgp_policy.FABRIC_LIST
+    told = "this rack" if switch.role == "rtsw" else "declared pools"
     prepend = switch.asn if switch.state == "drained" else None
     return [
         bgp_policy.statement(
             policy_name(switch.role, peer, family, "OUT"),
-            f"what is told to a {peer.upper()}",
+            f"to {peer.upper()}s: {told} only",
             wanted.format(family=family),
             prepend=prepend,
         )
