@@ -71,7 +71,12 @@ class Abstracter:
         """Equal for two changes that are the same but for host-specific values; 16 bytes."""
         text = "\n".join([*map(self.text, change.context), "", *map(self.text, change.lines)])
         if change.subject:
-            text = text.replace(f"[{change.subject}]", "[<it>]").replace(self.text(change.subject), "<it>")
+            text = text.replace(f"[{change.subject}]", "[<it>]")
+            kind = self.text(change.subject)
+            if (
+                len(kind) > 2 and not kind.isdecimal()
+            ):  # a bare number may as well be a value: 3 queues of weight 3 are not "the same"
+                text = text.replace(kind, "<it>")
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
     def where(self, subject: str) -> str:

@@ -70,12 +70,21 @@ def same_secrets(running: str, desired: str) -> tuple[str, str]:
     """Both texts made comparable: where `desired` has a placeholder, a line that sets the same secret becomes equal to it."""
     if PLACEHOLDER not in desired and PLACEHOLDER not in running:
         return running, desired
-    forms = {secret_form(line) for text in (running, desired) for line in text.split("\n") if PLACEHOLDER in line}
-    return _fold(running, forms), _fold(desired, forms)
+    lines = [line for text in (running, desired) for line in text.split("\n") if PLACEHOLDER in line]
+    forms, heads = {secret_form(line) for line in lines}, tuple({_head(line) for line in lines})
+    return _fold(running, forms, heads), _fold(desired, forms, heads)
 
 
-def _fold(text: str, forms: set[str]) -> str:
-    return "\n".join(form if (form := secret_form(line)) in forms else line for line in text.split("\n"))
+def _head(line: str) -> str:
+    """What a line that sets the same secret begins with, at least; so that few lines need a closer look."""
+    found = _LINE.search(line)
+    return (found and line[: found.start()]) or line[: len(line) - len(line.lstrip()) + 1]
+
+
+def _fold(text: str, forms: set[str], heads: tuple[str, ...]) -> str:
+    return "\n".join(
+        form if line.startswith(heads) and (form := secret_form(line)) in forms else line for line in text.split("\n")
+    )
 
 
 @lru_cache(4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -81,13 +82,13 @@ class TreeSource:
     def managed(self, device: DeviceRef) -> frozenset[str]:
         """What the manifest lists for the device and is still there."""
         paths = (row.path.removeprefix(device.name) for row in self._rows.get(device.name, ()))
-        return frozenset(path for path in paths if (self._folder / (device.name + path)).is_file())
+        return frozenset(path for path in paths if _mode(f"{self._folder}/{device.name}{path}"))
 
     def _read(self, top: str, path: str) -> bytes | None:
         at = top
         for part in path.split("/")[1:-1]:
             at = f"{at}/{part}"
-            if Path(at).is_symlink():
+            if stat.S_ISLNK(_mode(at)):
                 raise FabricError(f"{at} is a symbolic link; fabric does not read through links")
         try:
             return read_regular(top + path, LIMIT)
@@ -95,3 +96,11 @@ class TreeSource:
             return None
         except OSError as error:
             raise cannot("read", top + path, error) from error
+
+
+def _mode(path: str) -> int:
+    """The type and mode of what stands there, a link not followed; 0 for nothing."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0

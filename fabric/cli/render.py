@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from fabric.change.diff_model import printable
 from fabric.change.tree import TreeReport, write_tree
 from fabric.cli.rendering import open_job, progress, selection, target_set
 
@@ -46,7 +47,7 @@ def said(report: TreeReport, out: Path, seconds: float) -> str:
     if not report.unmanaged:
         return line
     more = f", ... and {len(report.unmanaged) - _NAMED:,} more" if len(report.unmanaged) > _NAMED else ""
-    return f"{line}\nnot ours, left alone: {', '.join(report.unmanaged[:_NAMED])}{more}"
+    return f"{line}\nnot ours, left alone: {', '.join(map(printable, report.unmanaged[:_NAMED]))}{more}"
 
 
 def _document(report: TreeReport, out: Path, seconds: float) -> str:

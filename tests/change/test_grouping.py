@@ -47,6 +47,13 @@ def test_the_same_over_ports_is_one() -> None:
     ]
 
 
+def test_a_number_is_not_taken_for_its_own_subject() -> None:
+    weights = [Change((f"~ queues[{i}].weight: 1 -> {i}",), str(i)) for i in (3, 4)]
+    assert [item.count for item in collapse(weights, ABSTRACT)] == [1, 1]
+    alike = [Change((f"~ queues[{i}].weight: 1 -> 9",), str(i)) for i in (3, 4)]
+    assert [item.count for item in collapse(alike, ABSTRACT)] == [2]
+
+
 def key(*changes: Change) -> str:
     return group_key([("/x", "changed", collapse(changes, ABSTRACT))], ABSTRACT)
 
