@@ -1,6 +1,7 @@
 """`fabric explain`.
 
-`--json` prints, version `fabric.explain/1`: {schema, path, value, meaning, formula, source, place: "file:line:column" or null}.
+`--json` prints, version `fabric.explain/1`: {schema, path, value, meaning, formula, source, place}; `place` is "file:line:column", words
+when the value is a default, or null.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def explain(*, path: str, spec: Path, as_json: bool) -> None:
         fabric = design_loaded(loaded).fabric if loaded.value.backend.kind == "roce" else None
         found = explain_path(loaded.value, fabric, path)
         if found.place is not None:
-            at = loaded.locate(found.place)
-            place = f"{spec}:{at.line}:{at.column}"
+            at, _, node = loaded.source.find(found.place)
+            place = f"{spec}:{at.line}:{at.column}" if node is not None else "nowhere: this is the default"
     if as_json:
         body = {"value": found.value, "meaning": found.meaning, "formula": found.formula, "source": found.source}
         print_json("fabric.explain/1", {"path": found.path, **body, "place": place})

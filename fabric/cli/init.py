@@ -10,17 +10,32 @@ from fabric.errors import FabricError
 
 
 @click.command("init")
-@click.option("--kind", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Back-end network.")
-@click.option("--gpus", type=click.IntRange(8, 400_000), default=24_576, show_default=True, help="GPUs; rounded up to whole racks.")
+@click.option(
+    "--kind", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Back-end network."
+)
+@click.option(
+    "--gpus",
+    type=click.IntRange(8, 400_000),
+    default=24_576,
+    show_default=True,
+    help="GPUs; rounded up to whole racks.",
+)
 @click.option("--name", default="my-cluster", show_default=True, help="Name of the cluster.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default="cluster.yaml", show_default=True, help="File to write; - prints it.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default="cluster.yaml",
+    show_default=True,
+    help="File to write; - prints it.",
+)
 def init(*, kind: str, gpus: int, name: str, out: Path) -> None:
     """Write a commented starter spec that passes `fabric check`. An existing file is never overwritten."""
-    from fabric.design.load import design_loaded, infiniband_counts  # noqa: PLC0415 - only when the command runs
-    from fabric.design.starter import starter  # noqa: PLC0415 - only when the command runs
-    from fabric.spec.base import host_label  # noqa: PLC0415 - only when the command runs
-    from fabric.spec.cluster import ClusterSpec  # noqa: PLC0415 - only when the command runs
-    from fabric.spec.loader import load_text  # noqa: PLC0415 - only when the command runs
+    from fabric.design.load import design_loaded, infiniband_counts
+    from fabric.design.starter import starter
+    from fabric.spec.base import host_label
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import load_text
 
     try:
         host_label(name)

@@ -66,7 +66,7 @@ def _zone(zone: ZoneFigures, name: str) -> Iterator[str]:
 
 
 def _ratio(value: Fraction | None) -> str:
-    return "-" if value is None else f"{float(value):.3g}:1"
+    return "-" if value is None else f"1:{float(value):.3g}"
 
 
 def infiniband_lines(spec: ClusterSpec, tree: FatTree) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fabric.design.fabric import Fabric
 from fabric.design.figures import figures
 from fabric.design.ip import fmt4, fmt6
-from fabric.design.model import Switch
+from fabric.design.model import Port, Switch
 from fabric.errors import FabricError
 
 Path = tuple[str | int, ...]
@@ -75,29 +75,37 @@ def _asn(fabric: Fabric, switch: Switch) -> str:
 
 
 def port_facts(fabric: Fabric, switch: Switch) -> dict[str, Fact]:
-    """Facts of each used port of a switch, by NOS name."""
-    n = fabric.numbering
-    formulas = {
-        "host": f"link index = rack index x {n.nics} + (unit - 1) x {n.nics_per_host} + NIC",
-        "up": f"link index = rack index x {n.uplinks} + (uplink - 1)"
-        if switch.role == "rtsw"
-        else f"link index = ((zone - 1) x {n.uplinks} + CTSW - 1) x {n.ctsw_uplinks} + (uplink - 1)",
-        "down": "the upper end of the link has its even address",
-        "front-end": "reserved for the link to the rack's front-end switch",
-    }
+    """Facts of each used port of a switch, by NOS name: its addresses, what is at the other end, the link's index and pool."""
     found: dict[str, Fact] = {}
     for port in fabric.ports(switch):
         local = [fmt4(port.local4) + "/31"] if port.local4 is not None else []
         local += [f"{fmt6(port.local6)}/{port.len6}"] if port.local6 is not None else []
         end = f"{port.peer} {port.peer_port}" if port.peer else "nothing yet"
         cable = f"{port.cabled.cable}, {port.cabled.length_m:g} m, {port.cabled.speed_gbps}G"
-        found[port.slot.name] = (
-            " ".join(local) or "-",
-            f"{port.role} port {port.index} to {end} ({cable})",
-            formulas[port.role],
-            None,
-        )
+        meaning = f"{port.role} port {port.index} to {end} ({cable})"
+        found[port.slot.name] = (" ".join(local) or "-", meaning, _link_formula(fabric, switch, port), None)
     return found
+
+
+def _link_formula(fabric: Fabric, switch: Switch, port: Port) -> str:
+    n, pools = fabric.numbering, fabric.pools
+    if port.role == "front-end":
+        return "reserved for the link to the rack's front-end switch"
+    if port.role == "host":
+        pool, base4, base6, stride = "host_links", pools.host4, pools.host6, 1 << 64
+        how = f"(rack index) x {n.nics} + (unit - 1) x {n.nics_per_host} + NIC from 0"
+    elif switch.role == "rtsw" or port.peer_role == "rtsw":
+        pool, base4, base6, stride = "rtsw_links", pools.rtsw4, pools.rtsw6, 2
+        how = f"(rack index) x {n.uplinks} + (uplink - 1)"
+    else:
+        pool, base4, base6, stride = "ctsw_links", pools.ctsw4, pools.ctsw6, 2
+        how = f"((zone - 1) x {n.uplinks} + CTSW - 1) x {n.ctsw_uplinks} + (uplink - 1)"
+    index = 0
+    if base4 is not None and port.local4 is not None:
+        index = (port.local4 - base4) // 2
+    elif base6 is not None and port.local6 is not None:
+        index = (port.local6 - base6) // stride
+    return f"link {index:,} of addressing.{pool}: {how}; rack index = (zone - 1) x {n.racks} + rack - 1; the upper end is even"
 
 
 def zone_facts(fabric: Fabric, number: int) -> dict[str, Fact]:

@@ -66,7 +66,7 @@ def _polarisation(fabric: Fabric) -> Iterator[Remark]:
                 ("load_balancing", "seeds"),
                 "polarisation",
                 f"{lower} and {upper} have {why}, and group sizes {_list(groups[lower])} and {_list(groups[upper])} share the divisor {shared}: "
-                f"a {upper} may use only {width // shared} of its {width} paths",
+                f"{upper}s may use only {width // shared} of their {width} paths",
             )
 
 

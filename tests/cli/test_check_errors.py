@@ -10,6 +10,10 @@ import pytest
 from click.testing import Result
 
 RACK = "backend.rack_profiles.fboss-rack"
+NO_BASE = {"hosts": 1, "rack": "orv3", "switch": "wedge400-grandteton", "port_map": "grand-teton", "uplinks": 2}
+SHORT = {"cable": "200g-fr4", "length_m": 10}
+LONE = {"id": 1, "racks": 1, "rack_profile": "eos-rack"}
+NINE = {"backend.growth.zones": 16, "backend.zones.0.id": "1-9", "addressing.ipv6.host_links": "2001:db8:8000::/46"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "unknown-platform": ("lab", {"hosts.platform": "grand-teton-h200"}),
     "unknown-nic": ("lab", {"hosts.nic": "connectx-9"}),
@@ -35,9 +39,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "huge-counts": ("lab", {"backend.zones.0.racks": 4096, "backend.growth.racks_per_zone": 4096, "backend.growth.zones": 4096}),
     "no-ctsw": ("lab", {"backend.ctsw": None}),
     "no-atsw": ("lab", {"backend.atsw": None}),
-    "uplinks-to-nowhere": ("lab", {"backend.atsw": None, "backend.zones.1": {"id": 1, "racks": 1, "rack_profile": "eos-rack"}, "backend.zones.0.id": 3}),
+    "uplinks-to-nowhere": ("lab", {"backend.atsw": None, "backend.zones.1": LONE, "backend.zones.0.id": 3}),
     "uplinks-do-not-divide": ("roce-24k", {"backend.atsw.count": 27}),
-    "atsw-too-small": ("roce-24k", {"backend.growth.zones": 16, "backend.zones.0.id": "1-9", "addressing.ipv6.host_links": "2001:db8:8000::/46"}),
+    "atsw-too-small": ("roce-24k", NINE),
     "atsw-slots-too-wide": ("roce-24k", {"backend.growth.ctsws_on_atsw": None}),
     "atsw-slots-too-narrow": ("roce-24k", {"backend.growth.ctsws_on_atsw": 17}),
     "planes-do-not-divide": ("roce-24k", {"backend.atsw.planes": 4, "backend.growth.atsws": 128}),
@@ -59,7 +63,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "headroom-lr4": ("roce-24k", {"cabling.rtsw": {"cable": "400g-lr4-10km", "length_m": 2500}}),
     "rack-power": ("lab", {f"{RACK}.power_kw": 10.0}),
     "rack-power-declared": ("lab", {"hosts.power_w": 15000}),
-    "platform-base-missing": ("lab", {RACK: {"hosts": 1, "rack": "orv3", "switch": "wedge400-grandteton", "port_map": "grand-teton", "uplinks": 2, "uplink_cable": {"cable": "200g-fr4", "length_m": 10}}}),
+    "platform-base-missing": ("lab", {RACK: {**NO_BASE, "uplink_cable": SHORT}}),
     "platform-base-unused": ("lab", {"fboss": {"platform_base": {"wedge400": "base.conf"}}}),
     "watchdog-steps": ("lab", {"qos": {"pfc_watchdog": {"detect_ms": 210}}}),
     "ecmp-too-narrow": ("roce-24k", {"bgp": {"ecmp_width": 16}}),
