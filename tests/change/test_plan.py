@@ -93,6 +93,15 @@ def test_pulled_configurations(tmp_path: Path) -> None:
     assert kinds(plan) == {"rtsw001": "same", "ctsw1": "same", "ctsw2": "new", "old9": "extra"}
 
 
+def test_what_a_device_hides_is_no_change(tmp_path: Path) -> None:
+    declared = {"ctsw1": {STARTUP: "interface Ethernet1\n   no shutdown\n   mtu 9214\n"}}
+    (tmp_path / "ctsw1.cfg").write_text("interface Ethernet1\n   mtu 9214\n")
+    assert kinds(make_plan(FakeJob(declared), TreeSource(tmp_path))) == {"ctsw1": "changed"}
+    assert kinds(make_plan(FakeJob(declared, hidden=frozenset({"no shutdown"})), TreeSource(tmp_path))) == {
+        "ctsw1": "same"
+    }
+
+
 def test_fingerprint_follows_what_counts(tree: Path) -> None:
     def prints() -> dict[str, str]:
         return {device.name: device.fingerprint for device in make_plan(cluster(mtu=1), TreeSource(tree)).devices}

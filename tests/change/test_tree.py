@@ -17,8 +17,10 @@ import pytest
 from fake_job import FakeJob, many
 
 from fabric.change import tree_work
+from fabric.change.pool import usable_cpus
 from fabric.change.tree import TreeReport, write_tree
 from fabric.errors import FabricError
+from fabric.targets.base import Artifact
 
 AGENT = "/etc/coop/agent.conf"
 BGP = "/etc/coop/bgpcpp.conf"
@@ -249,6 +251,23 @@ def test_an_error_in_a_worker_keeps_its_hint(tmp_path: Path) -> None:
     assert str(failed.value) == "rtsw0059 cannot be rendered (hint: because the test says so)"
 
 
+@pytest.mark.skipif(usable_cpus() < 2, reason="one core: there are no workers to kill")
+def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
+    here = os.getpid()
+
+    class Dying(FakeJob):
+        def render(self, name: str) -> list[Artifact]:
+            if name == "rtsw0030" and os.getpid() != here:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().render(name)
+
+    with pytest.raises(FabricError) as failed:
+        write_tree(Dying(many(60).files), tmp_path, workers=2)
+    assert str(failed.value) == "a worker process was killed (hint: most likely out of memory; try --workers 1)"
+    assert counts(write_tree(many(60), tmp_path))[2] == 0
+    assert len(listing(tmp_path)) == 60
+
+
 def test_full_disk_keeps_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(many(4), tmp_path)
     before = listing(tmp_path)
@@ -312,7 +331,7 @@ SLOW = textwrap.dedent(
     from fabric.change.tree import write_tree
     job = many(400, size=20_000)
     render = job.render
-    job.render = lambda name: (time.sleep(0.002), render(name))[1]
+    job.render = lambda name: (time.sleep(0.006), render(name))[1]
     print("started", flush=True)
     write_tree(job, Path(sys.argv[1]), workers=2)
     """
