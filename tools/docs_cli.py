@@ -13,7 +13,7 @@ from tools.docs_text import GENERATED, prose, table
 _INTRO = """# Command line reference
 
 Exit codes of every command: 0 = fine, nothing to do; 1 = could not do it; 2 = done, and there is something to see
-(a plan with changes); 3 = a bug of ours; 130 = interrupted.
+(a plan with changes); 3 = a bug of ours; 130 = interrupted. Every command takes `-h` and `--help`.
 
 """
 
@@ -61,7 +61,8 @@ def _commands(context: click.Context, group: click.Group) -> Iterator[tuple[str,
 
 
 def _options(context: click.Context) -> Iterator[tuple[str, str]]:
-    for parameter in context.command.get_params(context):
+    # Without --help, which click makes on first use and keeps: its names would depend on who asked for it first.
+    for parameter in context.command.params:
         record = parameter.get_help_record(context)
         if record is not None and record[1]:  # an argument without a text of its own is explained by the usage line
             yield f"`{record[0]}`", record[1]
