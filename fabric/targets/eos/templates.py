@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import re
 import sys
-import types
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -75,18 +74,16 @@ def _near(view: DeviceView, message: str) -> str | None:
 
 
 def _names(kind: type) -> set[str]:
-    """Field names of a view class and of all view classes in its module's reach."""
+    """Field names of a view class, and of all view classes that the modules of such classes know."""
     names = {"v"}
     waiting: list[type] = [kind]
     seen: set[type] = set()
     while waiting:
         current = waiting.pop()
-        if current in seen or not dataclasses.is_dataclass(current):
-            continue
+        fields = [field.name for field in dataclasses.fields(current)] if dataclasses.is_dataclass(current) else []
+        fields += getattr(current, "_fields", ())  # a NamedTuple's
+        if fields and current not in seen:
+            names.update(fields)
+            waiting += [value for value in vars(sys.modules[current.__module__]).values() if isinstance(value, type)]
         seen.add(current)
-        names.update(field.name for field in dataclasses.fields(current))
-        space = vars(sys.modules[current.__module__])
-        waiting += [
-            value for value in space.values() if isinstance(value, type) and not isinstance(value, types.GenericAlias)
-        ]
     return names

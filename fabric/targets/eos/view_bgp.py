@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import NamedTuple
 
 from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
@@ -18,9 +20,8 @@ class GroupView:
     bfd: bool
 
 
-@dataclass(slots=True)  # not frozen: hundreds a device, and a frozen one takes three times as long to make
-class NeighborView:
-    """One session, never changed once made."""
+class NeighborView(NamedTuple):
+    """One session; a tuple for the reason of PortView."""
 
     address: str
     group: str
@@ -95,24 +96,44 @@ def _groups(fabric: Fabric, links: list[Port]) -> tuple[list[GroupView], list[Gr
     """(IPv4, IPv6) peer groups, by name. BFD only where every peer of the group runs EOS."""
     groups4: list[GroupView] = []
     groups6: list[GroupView] = []
-    for role in sorted({port.peer_role for port in links}):
-        peers = [port for port in links if port.peer_role == role]
-        bfd = fabric.spec.bgp.bfd is not None and all(fabric.by_name[port.peer].nos == "eos" for port in peers)
-        if peers[0].peer4 is not None:
-            groups4.append(GroupView(f"{role.upper()}-V4", bfd))
-        if peers[0].peer6 is not None:
-            groups6.append(GroupView(f"{role.upper()}-V6", bfd))
+    first = {port.peer_role: port for port in links}
+    for role, port in sorted(first.items()):
+        bfd = fabric.spec.bgp.bfd is not None and all(
+            fabric.by_name[other.peer].nos == "eos" for other in links if other.peer_role == role
+        )
+        if port.peer4 is not None:
+            groups4.append(GroupView(_group4(role), bfd))
+        if port.peer6 is not None:
+            groups6.append(GroupView(_group6(role), bfd))
     return groups4, groups6
+
+
+def _group4(role: str) -> str:
+    return f"{role.upper()}-V4"
+
+
+def _group6(role: str) -> str:
+    return f"{role.upper()}-V6"
 
 
 def _neighbors(links: list[Port]) -> list[NeighborView]:
     """The sessions in order of address, IPv4 first."""
-    names4 = {port.peer_role: f"{port.peer_role.upper()}-V4" for port in links}
-    names6 = {port.peer_role: f"{port.peer_role.upper()}-V6" for port in links}
-    up = [port for port in links if port.enabled]
-    four = sorted([(port.peer4, port.peer_role, port.peer_asn, port.peer) for port in up if port.peer4 is not None])
-    six = sorted([(port.peer6, port.peer_role, port.peer_asn, port.peer) for port in up if port.peer6 is not None])
+    roles = {port.peer_role for port in links}
+    names4, names6 = {role: _group4(role) for role in roles}, {role: _group6(role) for role in roles}
+    four: list[tuple[int, Port]] = []
+    six: list[tuple[int, Port]] = []
+    for port in links:
+        if port.enabled:
+            if port.peer4 is not None:
+                four.append((port.peer4, port))
+            if port.peer6 is not None:
+                six.append((port.peer6, port))
+    four.sort(key=_address)
+    six.sort(key=_address)
     return [
-        *[NeighborView(fmt4(address), names4[role], asn, peer) for address, role, asn, peer in four],
-        *[NeighborView(fmt6(address), names6[role], asn, peer) for address, role, asn, peer in six],
+        *[NeighborView(fmt4(peer), names4[port.peer_role], port.peer_asn, port.peer) for peer, port in four],
+        *[NeighborView(fmt6(peer), names6[port.peer_role], port.peer_asn, port.peer) for peer, port in six],
     ]
+
+
+_address = itemgetter(0)
