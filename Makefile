@@ -30,7 +30,7 @@ lint: setup ## style, types, layers, YAML
 	@tools/lint.sh
 
 bench: setup ## speed and memory at full size; prints the figures
-	@$(PY) -m pytest -q -s -p no:xdist tests/scale $(PYTEST_ARGS)
+	@$(PY) -m tests.scale.bench $(BENCH_ARGS)  # BENCH_ARGS="--markdown": the table of docs/benchmarks.md
 
 gen-docs: setup ## write the generated pages of docs/reference again
 	@$(PY) -m tools.gen_docs
