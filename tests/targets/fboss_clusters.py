@@ -127,6 +127,27 @@ def _per_packet_native(spec: Json) -> None:
     spec["qos"] = {"lossless": {"pfc_priority": 0}, "monitoring": None}
 
 
+def _one_rack(spec: Json) -> None:
+    backend = spec["backend"]
+    backend.update(zones=[{"id": 1, "racks": 1, "rack_profile": "rack"}], ctsw=None, atsw=None)
+
+
+def _two_tiers(spec: Json) -> None:
+    spec["backend"].update(zones=[{"id": 1, "racks": 3, "rack_profile": "rack"}], atsw=None)
+    spec["backend"]["ctsw"]["uplinks"] = 0
+
+
+def _fboss_atsw(spec: Json) -> None:
+    spec["backend"]["atsw"] = {"model": "minipack2", "line_card": None, "nos": "fboss", "count": 1, "planes": 2}
+
+
+def _grand_teton(spec: Json) -> None:
+    """The Grand Teton variant of the Wedge400, with the operator's base file gt.json."""
+    _rack(spec, "wedge400-grandteton", "grand-teton", hosts=1, uplinks=8)
+    spec["cabling"] = {"rtsw": {"cable": "200g-fr4", "length_m": 50}}
+    spec["fboss"] = {"platform_base": {"wedge400-grandteton": "gt.json"}}
+
+
 CLUSTERS: dict[str, Callable[[Json], None]] = {
     "minipack2": _as_it_is,
     "wedge400-200g": _wedge400_200g,
@@ -138,7 +159,13 @@ CLUSTERS: dict[str, Callable[[Json], None]] = {
     "states": _states,
     "odd-classes": _odd_classes,
     "per-packet-native": _per_packet_native,
+    "one-rack": _one_rack,
+    "two-tiers": _two_tiers,
+    "fboss-atsw": _fboss_atsw,
 }
+
+
+GRAND_TETON = _grand_teton
 
 
 def spec_of(change: Callable[[Json], None]) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 
 from fabric.design.fabric import Fabric
-from fabric.design.model import Switch
-from fabric.errors import DesignError
+from fabric.design.model import Port, Switch
+from fabric.errors import DesignError, FabricError
 from fabric.targets import fboss
+from fabric.targets.fboss import agent_ports
 from fabric.targets.fboss.agent_buffers import detection
 from fabric.targets.fboss.box import box
 from fabric.targets.fboss.refusals_agent import check_agent
 from fabric.targets.fboss.refusals_bgp import check_bgp
 from fabric.targets.fboss.rendering import AGENT, BGP, FSDB, LED, QSFP
+from fabric.targets.fboss.rows import Rows
 from fabric.targets.fboss.strict import compile_validator
-from tests.targets.fboss_clusters import CLUSTERS, Json, cluster, fabric_of, switches
+from tests.targets.fboss_clusters import CLUSTERS, GRAND_TETON, Json, cluster, fabric_of, switches
 
 ENABLED = 2
 CELL = 254
@@ -47,11 +49,13 @@ def files(name: str, switch: str) -> dict[str, bytes]:
     return {artifact.path: artifact.content for artifact in fboss.render(fabric, fabric.by_name[switch])}
 
 
+@cache
 def agent(name: str, switch: str) -> Json:
     conf: Json = json.loads(files(name, switch)[AGENT])
     return conf
 
 
+@cache
 def bgp(name: str, switch: str) -> Json:
     conf: Json = json.loads(files(name, switch)[BGP])
     return conf
@@ -365,6 +369,42 @@ def test_same_keys_as_the_reference_example(example: str, kind: str, path: str, 
     assert ours - expected == ADDED.get(kind, set())
 
 
+SAME_VALUES = (
+    "bufferPoolConfigs", "portPgConfigs", "cpuQueues", "cpuTrafficPolicy", "portFlowletConfigs", "clientIdToAdminDistance",
+    "arpTimeoutSeconds", "arpRefreshSeconds", "arpAgerInterval", "maxNeighborProbes", "staleEntryInterval", "proactiveArp",
+    "defaultVlan", "sdkVersion", "staticRoutesToCPU", "sFlowCollectors",
+)  # fmt: skip
+
+
+def test_same_values_as_the_reference_example(reference_dir: Path) -> None:
+    """Where spec and example say the same, so do the files: buffers of a Wedge400, queues, DSCPs, hashing, CPU policy."""
+    theirs = json.loads((reference_dir / "fboss" / "example-rtsw001.wedge400.agent.conf").read_text())["sw"]
+
+    def change(spec: Json) -> None:
+        CLUSTERS["wedge400-200g"](spec)
+        spec["load_balancing"] = {"method": "dlb"}
+        spec["qos"] = {"ecn": {}}
+
+    fabric = fabric_of(change)
+    ours = json.loads(fboss.render(fabric, fabric.by_name["z01-rtsw001"])[0].content)["sw"]
+    assert {key: ours[key] for key in SAME_VALUES} == {key: theirs[key] for key in SAME_VALUES}
+    assert list(ours["portQueueConfigs"].values()) == list(theirs["portQueueConfigs"].values())
+    assert ours["udfConfig"]["udfGroups"]["dstQueuePair"] == theirs["udfConfig"]["udfGroups"]["dstQueuePair"]
+    for key in ("dscpMaps", "trafficClassToPgId", "pfcPriorityToPgId", "pfcPriorityToQueueId"):
+        assert ours["qosPolicies"][0]["qosMap"][key] == theirs["qosPolicies"][0]["qosMap"][key]
+    for mine, yours in zip(ours["loadBalancers"], theirs["loadBalancers"], strict=True):
+        assert {**mine, "seed": 0} == {**yours, "seed": 0}
+    place = {
+        port["name"]: (port["logicalID"], port["speed"], port["profileID"], port["ingressVlan"])
+        for port in theirs["ports"]
+    }
+    mine = {
+        port["name"]: (port["logicalID"], port["speed"], port["profileID"], port["ingressVlan"])
+        for port in ours["ports"]
+    }
+    assert mine == place
+
+
 # --- bad specs -------------------------------------------------------------------------------------------------------------------
 def _set(path: str, value: Any) -> Callable[[Json], None]:
     def change(spec: Json) -> None:
@@ -402,6 +442,44 @@ def test_bad_spec_gives_one_clear_line(case: str) -> None:
     with pytest.raises(DesignError) as caught:
         fboss.render(fabric, fabric.by_name["z01-rtsw001"])
     assert (caught.value.path, caught.value.message) == (path, message)
+
+
+def test_grand_teton_from_the_operators_file(tmp_path: Path) -> None:
+    fabric = fabric_of(GRAND_TETON)
+    switch = fabric.by_name["z01-rtsw001"]
+    with pytest.raises(DesignError, match=r"cannot read the base file gt\.json"):
+        fboss.render(fabric, switch, base_dir=tmp_path)
+    (tmp_path / "gt.json").write_text(
+        json.dumps({"platform": {"chip": {"bcm": {"config": {"portmap_28": "33:100:4"}}}}})
+    )
+    conf = json.loads(fboss.render(fabric, switch, base_dir=tmp_path)[0].content)
+    assert conf["defaultCommandLineArgs"]["mode"] == "wedge400_grandteton"
+    assert conf["platform"]["chip"]["bcm"]["config"]["portmap_28"] == "33:100:4"
+    assert {port["speed"] for port in conf["sw"]["ports"]} == {400000, 200000}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("expectedLLDPValue", {}, 'Port: expectedLLDPValue: Port has no such key (did you mean "expectedLLDPValues"?)'),
+        ("logicalID", 9999, "sw.ports[0].logicalID: 9999 is outside every portIdRange"),
+        ("ingressVlan", 77, "sw.interfaces[0].vlanID: VLAN 2001 does not exist"),
+    ],
+)
+def test_a_mistake_of_ours_never_leaves(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, message: str) -> None:
+    right = agent_ports.port_rows
+
+    def wrong(ports: Sequence[Port], facts: agent_ports.PortFacts) -> Rows:
+        rows = right(ports, facts)
+        rows.own[0][key] = value
+        return rows
+
+    monkeypatch.setattr(agent_ports, "port_rows", wrong)
+    fabric = fabric_of(CLUSTERS["minipack2"])
+    with pytest.raises(FabricError) as caught:
+        fboss.render(fabric, fabric.by_name["z01-rtsw001"])
+    assert caught.value.message.startswith(f"internal: z01-rtsw001: {AGENT}: ")
+    assert message in caught.value.message
 
 
 def test_unsupported_things_are_said() -> None:
