@@ -422,7 +422,7 @@ def bgp(fabric: Fabric, switch: Switch, ports: list[Port]) -> dict[str, Any]:
     four, six = fabric.rack_prefix(switch.zone or 1, switch.number)
     racks = [f"{fmt4(four.base)}/{four.length}"] if four else []
     racks += [f"{fmt6(six.base)}/{six.length}"] if six else []
-    paths = fabric.settings_of(switch).ecmp_width or {"rtsw": 18, "ctsw": 28, "atsw": 18}[switch.role]
+    paths = fabric.settings_of(switch).ecmp_width or equal_paths(fabric, switch, links)
     found: dict[str, Any] = {
         "as": str(switch.asn),
         "router_id": fmt4(switch.router_id),
@@ -443,6 +443,16 @@ def bgp(fabric: Fabric, switch: Switch, ports: list[Port]) -> dict[str, Any]:
         if active:
             found[key] = {"peer_groups": active}
     return found
+
+
+def equal_paths(fabric: Fabric, switch: Switch, links: list[Port]) -> int:
+    """Uplinks of an RTSW or CTSW; an ATSW reaches a rack through all CTSWs of its zone that it has a cable to."""
+    if switch.role == "rtsw":
+        return fabric.zones[switch.zone].profile.uplinks
+    if switch.role == "ctsw":
+        assert fabric.spec.roce.ctsw
+        return fabric.spec.roce.ctsw.uplinks
+    return max(Counter(fabric.by_name[port.peer].zone for port in links).values())
 
 
 # --- the comparison --------------------------------------------------------------------------------------------------------------
@@ -492,16 +502,28 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_same_lines_as_pyavd(case: str) -> None:
-    name, changes = CASES[case]
-    fabric = fabric_of(**changes)
-    switch = fabric.by_name[name]
+def compare(fabric: Fabric, switch: Switch) -> None:
     result = pyavd.validate_structured_config(structured(fabric, switch))
     assert not result.validation_result.violations
     theirs = by_address(normalise(pyavd.get_device_config(result.validated_data)))
     ours = by_address(normalise(render(fabric, switch)[0].content.decode()))
     assert "\n".join(ours) == "\n".join(theirs)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_same_lines_as_pyavd(case: str) -> None:
+    name, changes = CASES[case]
+    fabric = fabric_of(**changes)
+    compare(fabric, fabric.by_name[name])
+
+
+def test_every_eos_switch_of_the_lab_is_the_same_from_pyavd() -> None:
+    spec = yaml.safe_load((ROOT / "inventories/lab/cluster.yaml").read_text())
+    fabric = design(ClusterSpec.model_validate(spec))
+    switches = [switch for switch in fabric.switches if switch.nos == "eos"]
+    assert {switch.role for switch in switches} == {"rtsw", "ctsw", "atsw"}
+    for switch in switches:
+        compare(fabric, switch)
 
 
 def test_reference_device_loses_only_defaults(reference_dir: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from fabric.targets.eos import normalise, render, unsupported
 from fabric.targets.eos.defaults import HIDDEN
 from fabric.targets.eos.templates import MAIN, environment, render_text
 from fabric.targets.eos.view import device_view
+from fabric.targets.eos.view_ports import port_views
 
 ROOT = Path(__file__).resolve().parents[2]
 EOS_RACK = {"rack_profiles": {"grand-teton": {"switch": "arista-7388x5", "nos": "eos", "uplinks": 18}}}
@@ -256,9 +258,27 @@ def test_templates_are_found_and_compiled_once() -> None:
     assert environment().get_template(MAIN) is environment().get_template(MAIN)
 
 
-def test_default_vrf_is_refused() -> None:
-    with pytest.raises(FabricError, match=r"management\.vrf: 'default' cannot be the management VRF"):
-        text_of(fabric_of({"management": {"vrf": "default"}}), "atsw001")
+REFUSED = {
+    "management.vrf: 'default' cannot be the management VRF of an EOS switch": {"vrf": "default"},
+    "management: a text holds '$SECRET{', which is how the place of a secret is marked": {
+        "motd_banner": "$SECRET{netops-hash}"
+    },
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_management_that_is_refused(message: str) -> None:
+    with pytest.raises(FabricError) as caught:
+        text_of(fabric_of({"management": REFUSED[message]}), "atsw001")
+    assert caught.value.message == message
+
+
+def test_port_without_interface_is_refused() -> None:
+    fabric = fabric_of()
+    switch = fabric.by_name["z01-ctsw01"]
+    other = dataclasses.replace(switch, model="arista-7388x5", line_card=None)
+    with pytest.raises(FabricError, match="z01-ctsw01: arista-7388x5 has no interface Ethernet6/10/1 at that speed"):
+        port_views(other, fabric.ports(switch))
 
 
 def test_switch_that_eos_does_not_run_on_is_refused() -> None:

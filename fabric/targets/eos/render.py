@@ -7,6 +7,7 @@ from fabric.design.model import Switch
 from fabric.targets.base import Artifact
 from fabric.targets.eos.templates import render_text
 from fabric.targets.eos.view import device_view
+from fabric.targets.eos.view_management import PLACEHOLDER
 
 STARTUP_CONFIG = "/mnt/flash/startup-config"
 """Where EOS keeps the configuration that it boots with, as its Linux side names it (`flash:/startup-config` in the CLI)."""
@@ -18,5 +19,5 @@ def render(fabric: Fabric, switch: Switch) -> list[Artifact]:
     Secrets stand in it as `$SECRET{name}`. FabricError for a switch that EOS does not run on.
     """
     content = render_text(device_view(fabric, switch)).encode()
-    secret = b"$SECRET{" in content
+    secret = PLACEHOLDER.encode() in content
     return [Artifact(switch.name, switch.role, "eos", STARTUP_CONFIG, content, mode=0o600, secret=secret)]
