@@ -12,7 +12,7 @@ import yaml
 
 from fabric.errors import DesignError
 from fabric.spec.management import FbossSettings
-from fabric.targets.fboss import platform_th3, platform_th4
+from fabric.targets.fboss import platform_th3, platform_th4, wire
 from fabric.targets.fboss.box import box
 from fabric.targets.fboss.platform_section import platform_section
 from fabric.targets.fboss.strict import compile_struct
@@ -192,6 +192,19 @@ def test_bad_base_file_gives_one_clear_line(case: str, tmp_path: Path) -> None:
     assert caught.value.path == ("fboss", "platform_base", model)
     assert caught.value.message.startswith(message.replace("minipack2:", f"{model}:", 1))
     assert "\n" not in str(caught.value)
+
+
+def test_only_regular_files_of_a_sane_size_are_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.json").open("wb") as file:
+        file.truncate(wire.MAX_BYTES + 1)  # sparse
+    for name, message in (
+        ("/dev/zero", "wedge400: base file /dev/zero: is not a regular file"),
+        (".", "wedge400: base file .: is not a regular file"),
+        ("huge.json", "wedge400: base file huge.json: 67108865 bytes, more than the 67108864 that are read"),
+    ):
+        with pytest.raises(DesignError) as caught:
+            built("wedge400", base=name, base_dir=tmp_path)
+        assert caught.value.message == message
 
 
 CUTS: dict[str, tuple[str, str, str]] = {

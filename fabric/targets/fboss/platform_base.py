@@ -36,8 +36,10 @@ def read_base(box: Box, name: str, base_dir: Path) -> Json:
     """
     path = base_dir / name
     try:
+        if path.exists() and not path.is_file():  # a directory, or a device that never ends
+            raise FabricError(f"{name}: is not a regular file")
         if path.is_file() and path.stat().st_size > wire.MAX_BYTES:
-            raise FabricError(f"{path.stat().st_size} bytes, more than the {wire.MAX_BYTES} that are read")
+            raise FabricError(f"{name}: {path.stat().st_size} bytes, more than the {wire.MAX_BYTES} that are read")
         text = path.read_bytes().decode("utf-8")
         value = wire.loads(_STRING.sub(_escape, text), source=name)
         platform = value.get("platform") if isinstance(value, dict) else None
