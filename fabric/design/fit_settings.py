@@ -18,6 +18,7 @@ def setting_problems(fabric: Fabric) -> Iterator[DesignError]:
     spec = fabric.spec
     yield from _fboss(fabric)
     yield from _ecmp(fabric)
+    yield from _routes(fabric)
     yield from _mtu(spec)
     for path, name in _secrets_used(spec):
         if name not in spec.secrets:
@@ -89,6 +90,31 @@ def _fboss(fabric: Fabric) -> Iterator[DesignError]:
     for model in spec.fboss.platform_base:
         if model not in {name for name, _ in _models(fabric)}:
             yield DesignError(("fboss", "platform_base", model), f"no switch of this cluster is a {model}")
+
+
+def expected_routes(fabric: Fabric) -> tuple[int, str]:
+    """(routes of one address family that every switch learns, the arithmetic): rack prefixes or NIC links, and loopbacks."""
+    backend = fabric.spec.roce
+    racks = sum(plan.racks for plan in fabric.zones.values())
+    ctsws = sum(plan.profile.uplinks for plan in fabric.zones.values()) if backend.ctsw else 0
+    switches = racks + ctsws + (backend.atsw.count * backend.atsw.planes if backend.atsw else 0)
+    if fabric.spec.bgp.aggregate_racks:
+        return racks + switches, f"{racks:,} rack prefixes + {switches:,} loopbacks"
+    nics = sum(plan.racks * plan.profile.hosts for plan in fabric.zones.values()) * fabric.platform.backend_nics.value
+    return nics + switches, f"{nics:,} NIC links + {switches:,} loopbacks"
+
+
+def _routes(fabric: Fabric) -> Iterator[DesignError]:
+    """A neighbour that sends more routes than are accepted is cut off."""
+    routes, why = expected_routes(fabric)
+    limit = fabric.spec.bgp.max_routes
+    if routes > limit:
+        hint = "raise bgp.max_routes" + (
+            "" if fabric.spec.bgp.aggregate_racks else ", or set bgp.aggregate_racks to true"
+        )
+        yield DesignError(
+            ("bgp", "max_routes"), f"{why} are {routes:,} routes, a neighbour may send {limit:,}", hint=hint
+        )
 
 
 def _ticks(milliseconds: int) -> bool:

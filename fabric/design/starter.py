@@ -35,6 +35,7 @@ class RoceSize:
     atsw_model: str
     atsws: int
     pools: dict[str, str]
+    max_routes: int
 
 
 def starter(kind: str, gpus: int, name: str) -> str:
@@ -71,7 +72,14 @@ def roce_size(gpus: int) -> RoceSize:
         atsw_model=model,
         atsws=CTSW_UPLINKS * planes,
         pools=_pools(slots, CTSW_UPLINKS * planes),
+        max_routes=_routes(racks, zones, CTSW_UPLINKS * planes),
     )
+
+
+def _routes(racks: int, zones: int, atsws: int) -> int:
+    """A bound with a third to spare, in whole thousands; at least the default of 12,000."""
+    routes = 2 * racks + zones * UPLINKS + atsws
+    return max(12_000, -(-routes * 4 // 3 // 1000) * 1000)
 
 
 def _top(zones: int) -> tuple[int, str]:

@@ -68,6 +68,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "watchdog-steps": ("lab", {"qos": {"pfc_watchdog": {"detect_ms": 210}}}),
     "ecmp-too-narrow": ("roce-24k", {"bgp": {"ecmp_width": 16}}),
     "ecmp-too-wide": ("roce-24k", {"bgp": {"ecmp_width": 200}}),
+    "too-many-routes": ("roce-24k", {"bgp": {"aggregate_racks": False}}),
     "mtu-beyond-frame": ("lab", {"mtu": {"ip": 9000, "frame": 9000}}),
     "secret-missing": ("lab", {"secrets": {"netops": {"env": "X"}}}),
     "secret-two-sources": ("lab", {"secrets": {"netops-hash": {"env": "X", "file": "y"}}}),
