@@ -6,6 +6,7 @@ pyavd is an independent writer of EOS configurations with a typed schema, so a l
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from ipaddress import ip_address
 from pathlib import Path
@@ -495,6 +496,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "trident-rtsw-everything": ("z01-rtsw002", {**EVERYTHING, "rack_profiles": EOS_RACK, "cabling": DOWN_OPTICAL}),
     "trident-rtsw-ipv6": ("z02-rtsw003", {"rack_profiles": EOS_RACK, "cabling": DOWN_OPTICAL}),
     "sand-ctsw-watchdog-reports": ("z01-ctsw01", {"qos": {"pfc_watchdog": {"detect_ms": 10, "action": "none"}}}),
+    "sand-ctsw-control-in-queue-5": ("z01-ctsw01", {"qos": {"control": {"traffic_class": 5, "queue": 5}}}),
     "sand-ctsw-no-watchdog-plain-ecmp": (
         "z01-ctsw01",
         {"qos": {"pfc_watchdog": None, "monitoring": None}, "load_balancing": {"method": "ecmp"}},
@@ -537,6 +539,40 @@ def test_reference_device_loses_only_defaults(reference_dir: Path) -> None:
         "qos map dscp 48 to traffic-class 6": 1,
         "end": 1,
     }
+
+
+def shape(line: str) -> str:
+    """The keywords of a line: its words of lower-case letters."""
+    return " ".join(word for word in line.split() if re.fullmatch(r"[a-z][a-z-]*", word))
+
+
+BEYOND_THE_REFERENCE = {
+    "banner login": "pyavd: banners",
+    "banner motd": "pyavd: banners",
+    "every session is recorded": "text of a banner",
+    "use": "text of a banner",
+    "ip routing": "the reference has the form of RFC 5549; AVD writes this one without it",
+    "shutdown": "pyavd: ethernet_interfaces.shutdown",
+    "neighbor route-map out": "pyavd: peer_groups.route_map_out",
+    "no snmp-server vrf default": "pyavd: snmp_server.vrfs",
+    "snmp-server community ro": "pyavd: snmp_server.communities",
+    "snmp-server contact": "pyavd: snmp_server.contact",
+    "snmp-server location hall": "pyavd: snmp_server.location",
+    "snmp-server vrf": "pyavd: snmp_server.vrfs",
+    "snmp-server vrf local-interface": "pyavd: snmp_server.local_interfaces",
+    "username auditor role network-operator secret": "the reference has a privilege between",
+    "username keyonly privilege role network-admin": "pyavd: local_users without a password",
+    "username keyonly ssh-key": "in the reference with another name",
+}
+"""Line forms that the reference device does not have, each with where it is known from."""
+
+
+def test_line_forms_are_those_of_the_reference_device(reference_dir: Path) -> None:
+    fabric = fabric_of(**EVERYTHING)
+    ours = normalise(render(fabric, fabric.by_name["z01-ctsw01"])[0].content.decode())
+    theirs = (reference_dir / "eos/ctsw1-7800r3.cfg").read_text()
+    found = {shape(line) for line in ours.splitlines()} - {shape(line) for line in theirs.splitlines()}
+    assert found - {""} == set(BEYOND_THE_REFERENCE)
 
 
 def test_reference_device_is_the_same_from_pyavd(reference_dir: Path) -> None:

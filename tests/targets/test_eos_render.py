@@ -258,18 +258,22 @@ def test_templates_are_found_and_compiled_once() -> None:
     assert environment().get_template(MAIN) is environment().get_template(MAIN)
 
 
-REFUSED = {
-    "management.vrf: 'default' cannot be the management VRF of an EOS switch": {"vrf": "default"},
+REFUSED: dict[str, dict[str, Any]] = {
+    "management.vrf: 'default' cannot be the management VRF of an EOS switch": {"management": {"vrf": "default"}},
     "management: a text holds '$SECRET{', which is how the place of a secret is marked": {
-        "motd_banner": "$SECRET{netops-hash}"
+        "management": {"motd_banner": "$SECRET{netops-hash}"}
+    },
+    "EOS takes at most 7200, found 7203": {"bgp": {"timers": {"keepalive_s": 2401, "hold_s": 7203}}},
+    "atsw001: ecmp_width 601 is more than the 600 paths that EOS takes": {
+        "overrides": [{"match": {"role": "atsw"}, "set": {"ecmp_width": 601}}]
     },
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_management_that_is_refused(message: str) -> None:
+def test_what_eos_does_not_take_is_refused(message: str) -> None:
     with pytest.raises(FabricError) as caught:
-        text_of(fabric_of({"management": REFUSED[message]}), "atsw001")
+        text_of(fabric_of(REFUSED[message]), "atsw001")
     assert caught.value.message == message
 
 

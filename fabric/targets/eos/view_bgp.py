@@ -10,6 +10,11 @@ from typing import NamedTuple
 from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
 from fabric.design.model import Port, Switch
+from fabric.errors import DesignError, FabricError
+
+MAX_PATHS = 600
+MAX_HOLD_S = 7200
+"""Most equal-cost paths and longest hold time that EOS takes. Source: AVD schema, router_bgp.maximum_paths, router_bgp.timers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,13 @@ class BgpView:
 
 
 def bgp_view(fabric: Fabric, switch: Switch, ports: list[Port]) -> BgpView:
-    """The BGP view of a switch with these ports. A port towards a planned device has its peer group, but no neighbour."""
+    """The BGP view of a switch with these ports. A port towards a planned device has its peer group, but no neighbour.
+
+    FabricError for a hold time or ECMP width that EOS does not take.
+    """
     bgp = fabric.spec.bgp
+    if bgp.timers.hold_s > MAX_HOLD_S:
+        raise DesignError(("bgp", "timers", "hold_s"), f"EOS takes at most {MAX_HOLD_S}, found {bgp.timers.hold_s}")
     links = [port for port in ports if port.role in ("down", "up")]
     groups4, groups6 = _groups(fabric, links)
     groups = sorted([*groups4, *groups6], key=lambda group: group.name)
@@ -85,6 +95,8 @@ def equal_cost_paths(fabric: Fabric, switch: Switch, links: list[Port]) -> int:
     so that deploying them changes no other line.
     """
     width = fabric.settings_of(switch).ecmp_width or fabric.spec.bgp.ecmp_width
+    if width is not None and width > MAX_PATHS:
+        raise FabricError(f"{switch.name}: ecmp_width {width} is more than the {MAX_PATHS} paths that EOS takes")
     if width is not None:
         return width
     up = sum(port.role == "up" for port in links)
