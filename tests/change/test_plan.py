@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_job import FakeJob
 
 from fabric.change.plan import Plan, make_plan
 from fabric.change.planfile import load_plan, plan_document, save_plan
@@ -15,6 +14,7 @@ from fabric.change.show import Detail, show_plan
 from fabric.change.source import TreeSource
 from fabric.change.tree import write_tree
 from fabric.errors import FabricError
+from tests.change.fake_job import FakeJob
 
 AGENT = "/etc/coop/agent.conf"
 STARTUP = "/mnt/flash/startup-config"
@@ -198,11 +198,16 @@ def test_bad_plan_files(tmp_path: Path, content: str | None, message: str) -> No
     assert "\n" not in str(refused.value)
 
 
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
         (lambda top: top / "none", "there is no folder {path} (hint: render a tree there, or pull configurations into it)"),
-        (lambda top: ((top / "f").write_text("") and None) or top / "f", "cannot read the folder {path}: a part of the path is not a folder"),
+        (lambda top: _touched(top / "f"), "cannot read the folder {path}: a part of the path is not a folder"),
     ],
 )  # fmt: skip
 def test_bad_sources(tmp_path: Path, prepare: Callable[[Path], Path], message: str) -> None:

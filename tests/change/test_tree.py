@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_job import FakeJob, many
 
-from fabric.change import tree_work
+from fabric.change import files, tree_work
 from fabric.change.pool import usable_cpus
 from fabric.change.tree import TreeReport, write_tree
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact
+from tests.change.fake_job import FakeJob, many
 
 AGENT = "/etc/coop/agent.conf"
 BGP = "/etc/coop/bgpcpp.conf"
@@ -271,7 +271,7 @@ def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
 def test_full_disk_keeps_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(many(4), tmp_path)
     before = listing(tmp_path)
-    real = tree_work.write_temporary
+    real = files.write_temporary
     calls = iter(range(100))
 
     def full(*arguments: object) -> str:
@@ -327,7 +327,7 @@ SLOW = textwrap.dedent(
     import sys, time
     sys.path.insert(0, {tests!r})
     from pathlib import Path
-    from fake_job import many
+    from tests.change.fake_job import many
     from fabric.change.tree import write_tree
     job = many(400, size=20_000)
     render = job.render
@@ -340,7 +340,7 @@ SLOW = textwrap.dedent(
 
 def kill_in_the_middle(out: Path) -> None:
     """Renders 400 devices in another process and kills it with SIGKILL when some are there."""
-    script = SLOW.format(tests=str(Path(__file__).parent))
+    script = SLOW.format(tests=str(Path(__file__).resolve().parents[2]))
     run = subprocess.Popen([sys.executable, "-c", script, str(out)], stdout=subprocess.PIPE, text=True)
     try:
         assert run.stdout is not None

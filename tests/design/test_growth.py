@@ -111,9 +111,9 @@ def test_both_ends_agree_and_nothing_overlaps(
                 port.local6,
                 port.peer6,
             )
-    for (name, port), (peer, peer_port, local4, peer4, local6, peer6) in ends.items():
+    for (name, own_port), (peer, peer_port, local4, peer4, local6, peer6) in ends.items():
         if peer in fabric.by_name:
-            assert ends[peer, peer_port] == (name, port, peer4, local4, peer6, local6)
+            assert ends[peer, peer_port] == (name, own_port, peer4, local4, peer6, local6)
     seen = [row[2] for row in addresses(fabric, None).rows]
     assert len(seen) == len(set(seen))
     names = [row[0] for row in devices(fabric, None).rows]
