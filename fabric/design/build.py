@@ -74,8 +74,7 @@ def design(spec: ClusterSpec) -> Fabric:
     for check in (port_problems, number_problems, cabling_problems, setting_problems):
         problems.found += check(fabric)
     problems.stop()
-    fabric.switches = tuple(_switches(fabric))
-    fabric.by_name = {switch.name: switch for switch in fabric.switches}
+    fabric.settle(_switches(fabric))
     _unique_names(fabric)
     return fabric
 

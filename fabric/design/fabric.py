@@ -8,7 +8,7 @@ size costs memory only for its switches, and a device can be rendered in any pro
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fabric.catalog import HostModel, catalog
@@ -63,8 +63,16 @@ class Fabric:
     atsw_down: tuple[PortSlot, ...]
     switches: tuple[Switch, ...] = ()
     by_name: dict[str, Switch] = field(default_factory=dict)
-    _states: dict[str, State] = field(default_factory=dict)
+    _tiers: dict[tuple[Role, int], list[Switch]] = field(default_factory=dict)
     _cabled: dict[tuple[str, int, str], Cabled] = field(default_factory=dict)
+
+    def settle(self, switches: Iterable[Switch]) -> None:
+        """Take the designed switches, those of one tier and zone in order of their numbers from 1; `ports` needs them."""
+        self.switches = tuple(switches)
+        self.by_name = {switch.name: switch for switch in self.switches}
+        self._tiers = {}
+        for switch in self.switches:
+            self._tiers.setdefault((switch.role, switch.zone), []).append(switch)
 
     # --- names
     # -----------------------------------------------------------------------------------------------------------------
@@ -188,15 +196,13 @@ class Fabric:
             return
         cabled = self.cabled("rtsw", plan.ports.uplink_speed_gbps, plan)
         far = self.ctsw_down[plan.ports.uplink_speed_gbps][switch.number - 1].name
-        asn = self.numbering.ctsw_asn(switch.zone)
-        for uplink in range(1, plan.profile.uplinks + 1):
+        for uplink, peer in enumerate(self._tiers["ctsw", switch.zone], start=1):
             index = self.numbering.rtsw_link(switch.zone, switch.number, uplink)
             local4, peer4 = self._pair(self.pools.rtsw4, index, upper=False)
             local6, peer6 = self._pair(self.pools.rtsw6, index, upper=False)
-            name = self.ctsw_name(switch.zone, uplink)
             yield Port(
-                plan.ports.uplinks[uplink - 1], "up", uplink, cabled, name, far, asn, "ctsw",
-                local4, peer4, local6, peer6, 127, self._enabled(switch, name),
+                plan.ports.uplinks[uplink - 1], "up", uplink, cabled, peer.name, far, peer.asn, "ctsw",
+                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
             )  # fmt: skip
 
     def _front_end(self, switch: Switch) -> Iterator[Port]:
@@ -213,14 +219,13 @@ class Fabric:
         cabled = self.cabled("rtsw", speed, plan)
         slots = self.ctsw_down[speed]
         far = plan.ports.uplinks[switch.number - 1].name
-        for rack in range(1, plan.racks + 1):
+        for rack, peer in enumerate(self._tiers["rtsw", switch.zone], start=1):
             index = self.numbering.rtsw_link(switch.zone, rack, switch.number)
             local4, peer4 = self._pair(self.pools.rtsw4, index, upper=True)
             local6, peer6 = self._pair(self.pools.rtsw6, index, upper=True)
-            name = self.rtsw_name(switch.zone, rack)
             yield Port(
-                slots[rack - 1], "down", rack, cabled, name, far, self.numbering.rtsw_asn(switch.zone, rack), "rtsw",
-                local4, peer4, local6, peer6, 127, self._enabled(switch, name),
+                slots[rack - 1], "down", rack, cabled, peer.name, far, peer.asn, "rtsw",
+                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
             )  # fmt: skip
 
     def _ctsw_up(self, switch: Switch) -> Iterator[Port]:
@@ -228,16 +233,16 @@ class Fabric:
         if wiring is None or ctsw is None:
             return
         cabled = self.cabled("ctsw", self.spine_speed)
-        asn = self.numbering.atsw_asn()
+        atsws = self._tiers["atsw", 0]
         for uplink in range(1, ctsw.uplinks + 1):
             index = self.numbering.ctsw_link(switch.zone, switch.number, uplink)
             local4, peer4 = self._pair(self.pools.ctsw4, index, upper=False)
             local6, peer6 = self._pair(self.pools.ctsw6, index, upper=False)
-            name = self.atsw_name(wiring.atsw(switch.number, uplink))
+            peer = atsws[wiring.atsw(switch.number, uplink) - 1]
             far = self.atsw_down[wiring.atsw_port(switch.zone, switch.number, uplink)].name
             yield Port(
-                self.ctsw_up[-uplink], "up", uplink, cabled, name, far, asn, "atsw",
-                local4, peer4, local6, peer6, 127, self._enabled(switch, name),
+                self.ctsw_up[-uplink], "up", uplink, cabled, peer.name, far, peer.asn, "atsw",
+                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
             )  # fmt: skip
 
     def _atsw_down(self, switch: Switch) -> Iterator[Port]:
@@ -255,10 +260,10 @@ class Fabric:
             index = self.numbering.ctsw_link(zone, number, uplink)
             local4, peer4 = self._pair(self.pools.ctsw4, index, upper=True)
             local6, peer6 = self._pair(self.pools.ctsw6, index, upper=True)
-            name = self.ctsw_name(zone, number)
+            peer = self._tiers["ctsw", zone][number - 1]
             yield Port(
-                self.atsw_down[place], "down", place + 1, cabled, name, self.ctsw_up[-uplink].name, self.numbering.ctsw_asn(zone), "ctsw",
-                local4, peer4, local6, peer6, 127, self._enabled(switch, name),
+                self.atsw_down[place], "down", place + 1, cabled, peer.name, self.ctsw_up[-uplink].name, peer.asn, "ctsw",
+                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
             )  # fmt: skip
 
     @property
@@ -272,9 +277,6 @@ class Fabric:
         """Speed of the CTSW to ATSW links, in Gb/s: that of the cable."""
         return catalog().cable(self.spec.cabling.ctsw.cable).speed_gbps.value
 
-    def _enabled(self, switch: Switch, peer: str) -> bool:
-        return switch.state != "planned" and self.by_name[peer].state != "planned"
-
     # --- links
     # -----------------------------------------------------------------------------------------------------------------
     def links(self) -> Iterator[Link]:
@@ -286,6 +288,10 @@ class Fabric:
                     for port in self.ports(switch):
                         if port.role in ("host", "down"):
                             yield _link(tier, switch, port)
+
+
+def _enabled(switch: Switch, peer: Switch) -> bool:
+    return switch.state != "planned" and peer.state != "planned"
 
 
 def _link(tier: str, switch: Switch, port: Port) -> Link:

@@ -72,9 +72,9 @@ class PortSlot:
     pipeline: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: hundreds a switch, and a frozen one takes three times as long to make
 class Port:
-    """One used port of a switch, with what is at the other end.
+    """One used port of a switch, with what is at the other end; never changed once made.
 
     `role`: `host` (to a NIC), `down` (to the tier below), `up` (to the tier above), `front-end` (reserved link to the
     rack's RSW).
