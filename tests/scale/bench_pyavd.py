@@ -87,14 +87,19 @@ def measure() -> Speeds:
 
 
 def _best(work: Callable[[], T]) -> tuple[float, T]:
-    """CPU seconds of the best of some calls after a first one that does not count, and the result."""
+    """CPU seconds of the best of some calls after a first one that does not count, and the result.
+
+    The collector is off, as it is in the processes that render: it would make each of the two pay for what the other one holds.
+    """
     result = work()
+    gc.disable()
     seconds = []
     for _ in range(REPEATS):
         gc.collect()
         start = time.process_time()
         result = work()
         seconds.append(time.process_time() - start)
+    gc.enable()
     return min(seconds), result
 
 
