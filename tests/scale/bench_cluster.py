@@ -17,8 +17,8 @@ LARGE = 350_208
 GROWTH = 1.1  # CPU seconds a device, against the 24k cluster: measuring noise above "at most linear"
 
 
-def command_rows(folder: Path) -> Iterator[Row]:
-    """`fabric --help`, and the 24k cluster; `folder` is empty and takes what is rendered."""
+def command_rows(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """`fabric --help`, the 24k cluster, and (not with `quick`) the large one; `folder` is empty and takes what is rendered."""
     helps = [run([FABRIC, "--help"])[0] for _ in range(5)]
     yield within("fabric --help (best of 5)", min(helps, key=lambda figures: figures.wall), seconds=0.2)
     tree = folder / "roce-24k"
@@ -32,7 +32,8 @@ def command_rows(folder: Path) -> Iterator[Row]:
     other = folder / "other-mtu.yaml"
     other.write_text(f"{SPEC.read_text(encoding='utf-8')}\nmtu: {{ip: 8900}}\n", encoding="utf-8")
     yield within("plan, every device differs", plan(other, tree, devices, changed=devices), seconds=12)
-    yield from _large(folder, devices, {"check": checked, "render": rendered, "plan": planned})
+    if not quick:
+        yield from _large(folder, devices, {"check": checked, "render": rendered, "plan": planned})
 
 
 def _large(folder: Path, devices: int, small: dict[str, Figures]) -> Iterator[Row]:
