@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from fabric.design.load import design_loaded
-from fabric.spec.cluster import ClusterSpec
-from fabric.spec.loader import Loaded
-from fabric.targets.job import ClusterJob
+from typing import TYPE_CHECKING
 
-__all__ = ["ClusterJob", "render_devices"]
+if TYPE_CHECKING:
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
+    from fabric.targets.job import ClusterJob
+
+__all__ = ["render_devices"]
 
 
 def render_devices(loaded: Loaded[ClusterSpec], targets: set[str] | None) -> ClusterJob:
-    """The job that renders the devices of the `targets` (all when None); FabricError for what cannot be built."""
+    """The job that renders the devices of the `targets` (all when None); FabricError for what cannot be built.
+
+    What it needs is imported here: small processes of the lab use modules of the targets without the design.
+    """
+    from fabric.design.load import design_loaded
+    from fabric.targets.job import ClusterJob
+
     cluster = design_loaded(loaded)
     return ClusterJob(cluster.fabric, loaded.text_sha256, targets=targets, base_dir=loaded.path.parent)
