@@ -24,7 +24,7 @@ spec_option: Callable[[F], F] = click.option(
     default="cluster.yaml",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="The cluster's spec.",
+    help="The cluster's spec; the environment variable FABRIC_SPEC names another default.",
 )
 json_option: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

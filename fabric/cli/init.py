@@ -11,7 +11,11 @@ from fabric.errors import FabricError
 
 @click.command("init")
 @click.option(
-    "--kind", type=click.Choice(["roce", "infiniband"]), default="roce", show_default=True, help="Back-end network."
+    "--kind",
+    type=click.Choice(["roce", "infiniband"]),
+    default="roce",
+    show_default=True,
+    help="Back-end network; infiniband is counted (show summary), not rendered.",
 )
 @click.option(
     "--gpus",

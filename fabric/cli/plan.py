@@ -22,8 +22,8 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
     "--against", required=True, type=click.Path(path_type=Path), metavar="DIR",
     help="What the devices hold: a tree of fabric render, or pulled configurations (DIR/<device>/<path> or DIR/<device>.cfg).",
 )  # fmt: skip
-@click.option("--full", is_flag=True, help="Show every line of every device.")
-@click.option("--summary", is_flag=True, help="Show only counts.")
+@click.option("--full", is_flag=True, help="Show every line of every device; cut no long value.")
+@click.option("--summary", is_flag=True, help="Show only which devices and files, and how many lines.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="PLANFILE", help="Also write the plan to a file.")
 @click.pass_context
 def plan(  # noqa: PLR0913 - one parameter an option
@@ -39,7 +39,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
     summary: bool,
     out: Path | None,
 ) -> None:
-    """Show what would change on each device so that it holds what SPEC declares.
+    """Show what would change on each device so that it holds what SPEC (default: $FABRIC_SPEC, else cluster.yaml) declares.
 
     Exit code: 0 nothing to do, 2 there are changes, 1 it could not be found out.
     """

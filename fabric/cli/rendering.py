@@ -21,11 +21,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     spec_argument,
     click.option(
-        "--device", "devices", multiple=True, metavar="GLOB", help="Only devices of this name; may be repeated."
+        "--device", "devices", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated."
     ),
     click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos,fboss."),
     click.option(
-        "--workers", type=click.IntRange(1, 256), help="Processes to render in (default: 2, or the cores there are)."
+        "--workers", type=click.IntRange(1, 256), help="Processes to render in (default: 2; 1 on a single core)."
     ),
     json_option,
 )

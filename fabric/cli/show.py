@@ -44,28 +44,28 @@ def _table_options(command: F) -> F:
 @show.command("devices")
 @_table_options
 def devices(**options: Any) -> None:
-    """Switches and hosts: role, place, model, AS number, addresses, state. DEVICE may be a pattern."""
+    """Switches and hosts: role, place, model, AS number, addresses, state; of devices that match DEVICE (z01-*), or of all."""
     _print("devices", **options)
 
 
 @show.command("links")
 @_table_options
 def links(**options: Any) -> None:
-    """Cables, both ends with port, cable model, length and addresses; of DEVICE, or of all."""
+    """Cables, both ends with port, cable model, length and addresses; of devices that match DEVICE (z01-*), or of all."""
     _print("links", **options)
 
 
 @show.command("addresses")
 @_table_options
 def addresses(**options: Any) -> None:
-    """Every address with the device and interface that has it."""
+    """Addresses with the device and interface that has them; of devices that match DEVICE (z01-*), or of all."""
     _print("addresses", **options)
 
 
 @show.command("racks")
 @_table_options
 def racks(**options: Any) -> None:
-    """Racks: switch, hosts, prefix, power. DEVICE names the rack by its RTSW or a host."""
+    """Racks: switch, hosts, prefix, power. DEVICE, which may be a pattern, names the rack by its RTSW or a host."""
     _print("racks", **options)
 
 
