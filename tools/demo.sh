@@ -44,7 +44,7 @@ for cluster in lab roce-24k; do
     expect 0 fabric show summary --spec "$spec"
     expect 0 fabric render "$spec" -o "$out/$cluster"
     files=$(find "$out/$cluster" -type f 2>/dev/null | wc -l)
-    note "$((files > 0))" 1 "$files files in $out/$cluster"
+    note "$((files > 0))" 1 "$files files in $out/$cluster, its manifest among them"
 done
 
 echo

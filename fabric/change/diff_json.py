@@ -78,7 +78,7 @@ class _Walk:
         elif isinstance(old, list) and isinstance(new, list) and _objects(old) and _objects(new):
             self.listing(path, key, old, new, subject, depth)
         elif not _same(old, new) and not equal_by_placeholder(old, new):
-            self.add("~", path, f"{_show(key, old)} -> {_show(key, new)}", subject)
+            self.add("~", path, _members(key, old, new) or f"{_show(key, old)} -> {_show(key, new)}", subject)
 
     def mapping(self, path: str, old: dict[str, Any], new: dict[str, Any], subject: str, depth: int) -> None:
         for key, value in old.items():
@@ -118,6 +118,7 @@ class _Walk:
         self.changes.append(Change((printable(f"{sign} {path or '(the whole file)'}: {text}"),), printable(subject)))
 
 
+_SHORT_LIST = 8
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -137,6 +138,18 @@ def _same(old: Any, new: Any) -> bool:
     if isinstance(old, list):
         return len(old) == len(new) and all(map(_same, old, new))
     return bool(old == new)
+
+
+def _members(key: str, old: Any, new: Any) -> str:
+    """What left and what joined a list of plain values, when the lists are long; "" when that says less than both lists."""
+    if not (isinstance(old, list) and isinstance(new, list) and max(len(old), len(new)) > _SHORT_LIST):
+        return ""
+    if any(isinstance(item, dict | list) for item in [*old, *new]):
+        return ""
+    gone = [item for item in old if not any(_same(item, other) for other in new)]
+    come = [item for item in new if not any(_same(item, other) for other in old)]
+    said = [f"{word} {_show(key, items)}" for word, items in (("without", gone), ("with", come)) if items]
+    return " and ".join(said)
 
 
 def _join(path: str, key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,14 @@ def catalog() -> None:
     """What hardware can do: ports, lanes, speeds, buffers, limits, each number with its source."""
 
 
+def _console() -> Console:
+    """As wide as the terminal; without one nothing is cut or wrapped, so that it can be searched."""
+    return Console() if sys.stdout.isatty() else Console(width=_UNCUT)
+
+
+_UNCUT = 1000
+
+
 @catalog.command("list")
 @click.argument("kind", required=False, type=click.Choice(list(hardware.KINDS)))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -40,7 +49,7 @@ def list_entries(kind: str | None, as_json: bool) -> None:
     table = Table("kind", "name", "what")
     for row in found:
         table.add_row(*row)
-    Console().print(table)
+    _console().print(table)
 
 
 @catalog.command("show")
@@ -58,7 +67,7 @@ def show(model: str, as_json: bool, with_ports: bool, line_card: str | None) -> 
         document = {"kind": kind, "name": model, "entry": entry.model_dump(mode="json", exclude_none=True)}
         _print_json({**document, "ports": ports} if with_ports else document)
         return
-    console = Console()
+    console = _console()
     console.print(f"{kind} {model}: {_title(entry)}", highlight=False, markup=False)
     console.print(_facts(entry))
     if isinstance(entry, hardware.SwitchModel) and entry.maps:
