@@ -13,18 +13,7 @@ from fabric.change.diff_json import diff_json, parse_json
 from fabric.change.diff_model import UnreadableError
 
 PORT = {"logicalID": 1, "name": "eth2/1/1", "state": 2}
-PEER = {"peer_addr": "2001:db8::1", "remote_as_4_byte": 65001    "a long list of plain values": (
-        {"dscp": list(range(10))},
-        {"dscp": [*range(2, 10), 50]},
-        ["~ dscp: without [0, 1] and with [50]"],
-    ),
-    "a long list that only grows": ({"dscp": list(range(10))}, {"dscp": list(range(11))}, ["~ dscp: with [10]"]),
-    "a long list in another order": (
-        {"dscp": list(range(9))},
-        {"dscp": list(range(8, -1, -1))},
-        ["~ dscp: [0, 1, 2, 3, 4, 5, 6, 7, 8] -> [8, 7, 6, 5, 4, 3, 2, 1, 0]"],
-    ),
-}
+PEER = {"peer_addr": "2001:db8::1", "remote_as_4_byte": 65001}
 
 CASES: dict[str, tuple[Any, Any, list[str]]] = {
     "equal": ({"a": [1, {"b": None}]}, {"a": [1, {"b": None}]}, []),
@@ -76,6 +65,17 @@ CASES: dict[str, tuple[Any, Any, list[str]]] = {
     "placeholder against an empty one": ({"password": ""}, {"password": "$SECRET{p}"}, ['~ password: "" -> <secret>']),
     "communities are no secrets": ({"communities": ["1:1"]}, {"communities": ["1:2"]}, ['~ communities: ["1:1"] -> ["1:2"]']),
     "escapes are shown as text": ({"a": "\x1b[31m\u202e"}, {"a": ""}, ['~ a: "\\u001b[31m\\u202e" -> ""']),
+    "a long list of plain values": (
+        {"dscp": list(range(10))},
+        {"dscp": [*range(2, 10), 50]},
+        ["~ dscp: without [0, 1] and with [50]"],
+    ),
+    "a long list that only grows": ({"dscp": list(range(10))}, {"dscp": list(range(11))}, ["~ dscp: with [10]"]),
+    "a long list in another order": (
+        {"dscp": list(range(9))},
+        {"dscp": list(range(8, -1, -1))},
+        ["~ dscp: [0, 1, 2, 3, 4, 5, 6, 7, 8] -> [8, 7, 6, 5, 4, 3, 2, 1, 0]"],
+    ),
 }  # fmt: skip
 
 
