@@ -37,8 +37,10 @@ def check(*, spec: Path, as_json: bool) -> None:
         text = said["text"]
     else:
         from fabric.design.load import design_loaded
+        from fabric.targets.trial import accept
 
         cluster = design_loaded(loaded)
+        accept(cluster)
         found, switches = _warnings(cluster), len(cluster.fabric.switches)
         text = f"{switches:,} switches, {sum(1 for _ in cluster.fabric.hosts()):,} hosts"
     if as_json:

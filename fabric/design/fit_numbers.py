@@ -118,6 +118,10 @@ def _gateway(fabric: Fabric) -> Iterator[DesignError]:
     gateway, network = ip_address(management.gateway), management.network
     if gateway not in network:
         yield DesignError(("management", "gateway"), f"{gateway} is not in the management network {network}")
+    elif network.num_addresses > 2 and gateway in (network.network_address, network.broadcast_address):
+        yield DesignError(
+            ("management", "gateway"), f"{gateway} is the first or last address of {network}, no host can have it"
+        )
     elif int(gateway) - int(network.network_address) >= management.reserved:
         yield DesignError(
             ("management", "gateway"),

@@ -7,15 +7,23 @@ from collections.abc import Iterator
 from fabric.catalog import catalog
 from fabric.design.fabric import Fabric, ZonePlan
 from fabric.design.suggest import near
-from fabric.errors import DesignError
+from fabric.errors import DesignError, FabricError
+from fabric.spec.backend import Atsw, Ctsw, RoceBackend
 from fabric.spec.cluster import ClusterSpec
 
 _B = "backend"
 
 
 def zone_problems(spec: ClusterSpec) -> Iterator[DesignError]:
-    """Zones that name no profile, or whose number another zone has; tiers that are missing or superfluous."""
-    backend = spec.roce
+    """Zones that name no profile, or whose number another zone has; tiers that are missing or superfluous; boxes that are none."""
+    yield from _zone_ids(spec.roce)
+    yield from _tiers(spec.roce)
+    for tier, box in (("ctsw", spec.roce.ctsw), ("atsw", spec.roce.atsw)):
+        if box is not None:
+            yield from _spine_box((_B, tier), box)
+
+
+def _zone_ids(backend: RoceBackend) -> Iterator[DesignError]:
     seen: dict[int, int] = {}
     for index, zone in enumerate(backend.zones):
         if zone.rack_profile not in backend.rack_profiles:
@@ -23,19 +31,29 @@ def zone_problems(spec: ClusterSpec) -> Iterator[DesignError]:
             yield DesignError(
                 (_B, "zones", index, "rack_profile"), f"there is no rack profile {zone.rack_profile!r}", hint=hint
             )
-        for number in zone.id:
-            if number in seen:
-                yield DesignError(
-                    (_B, "zones", index, "id"),
-                    f"zone {number} is declared twice: zones[{seen[number]}] and zones[{index}]",
-                )
-            seen[number] = index
-    if backend.ctsw is None and (len(seen) > 1 or backend.zones[0].racks > 1):
+        for other in sorted({seen[number] for number in zone.id if number in seen}):
+            twice = [number for number in zone.id if seen.get(number) == other]
+            yield DesignError(
+                (_B, "zones", index, "id"), f"{_zones(twice)} declared twice: zones[{other}] and zones[{index}]"
+            )
+        room = backend.growth.zones
+        if beyond := [number for number in zone.id if number > room]:
+            yield DesignError(
+                (_B, "zones", index, "id"),
+                f"{_zones(beyond)} beyond the {room} that backend.growth.zones keeps room for",
+                hint="raise growth.zones; see that the pools hold it",
+            )
+        seen |= dict.fromkeys(zone.id, index)
+
+
+def _tiers(backend: RoceBackend) -> Iterator[DesignError]:
+    zones = len({number for zone in backend.zones for number in zone.id})
+    if backend.ctsw is None and (zones > 1 or backend.zones[0].racks > 1):
         yield DesignError(
             (_B, "ctsw"), f"{sum(z.racks * len(z.id) for z in backend.zones)} racks need a CTSW tier to join them"
         )
-    if backend.atsw is None and len(seen) > 1:
-        yield DesignError((_B, "atsw"), f"{len(seen)} zones need an ATSW tier to join them")
+    if backend.atsw is None and zones > 1:
+        yield DesignError((_B, "atsw"), f"{zones} zones need an ATSW tier to join them")
     if backend.atsw is not None and backend.ctsw is None:
         yield DesignError((_B, "atsw"), "an ATSW tier needs a CTSW tier below it")
     uplinks = backend.ctsw.uplinks if backend.ctsw else 0
@@ -47,6 +65,32 @@ def zone_problems(spec: ClusterSpec) -> Iterator[DesignError]:
         )
     if backend.atsw is not None and backend.ctsw is not None and not uplinks:
         yield DesignError((_B, "ctsw", "uplinks"), "0 uplinks cannot reach the ATSW tier")
+
+
+def _zones(numbers: list[int]) -> str:
+    """`zone 5 is`, `zones 5 to 500 are`: one mistake in one sentence."""
+    if len(numbers) == 1:
+        return f"zone {numbers[0]} is"
+    return (
+        f"zones {numbers[0]} to {numbers[-1]} are"
+        if numbers[-1] - numbers[0] == len(numbers) - 1
+        else (f"{len(numbers)} zones, the first {numbers[0]}, are")
+    )
+
+
+def _spine_box(path: tuple[str, ...], box: Ctsw | Atsw) -> Iterator[DesignError]:
+    """A model that is not known, does not run the operating system, or takes no line card."""
+    try:
+        model = catalog().switch(box.model)
+    except FabricError as error:
+        yield DesignError((*path, "model"), error.message, hint=error.hint)
+        return
+    if box.nos not in model.nos:
+        yield DesignError((*path, "nos"), f"{box.model} does not run {box.nos}", hint=f"one of {', '.join(model.nos)}")
+    elif model.form != "chassis" and box.line_card is not None:
+        yield DesignError(
+            (*path, "line_card"), f"{box.model} is a fixed box, it takes no {box.line_card}", hint="line_card: null"
+        )
 
 
 def port_problems(fabric: Fabric) -> Iterator[DesignError]:
@@ -76,6 +120,11 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
         )
     if profile.uplinks > len(ports.uplinks):
         yield DesignError((*path, "uplinks"), f"{profile.uplinks} uplinks are declared, {box} has {len(ports.uplinks)}")
+    nic = catalog().nic(fabric.spec.hosts.nic)
+    if ports.host_speed_gbps > nic.speed_gbps.value:  # said once, as all profiles have the one NIC
+        yield DesignError(
+            ("hosts", "nic"), f"{nic.name} runs at {nic.speed_gbps.value}G, the host ports at {ports.host_speed_gbps}G"
+        )
     nic_speed = fabric.platform.backend_speed_gbps.value
     if ports.host_speed_gbps > nic_speed:
         yield DesignError(
@@ -90,12 +139,6 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
 
 def _growth_of_zone(fabric: Fabric, plan: ZonePlan) -> Iterator[DesignError]:
     growth, path = fabric.spec.roce.growth, (_B, "zones", plan.index)
-    if plan.number > growth.zones:
-        yield DesignError(
-            (*path, "id"),
-            f"zone {plan.number} is beyond the {growth.zones} that backend.growth.zones keeps room for",
-            hint="raise growth.zones; see that the pools hold it",
-        )
     if plan.racks > growth.racks_per_zone:
         yield _grown((*path, "racks"), plan.racks, "racks", "racks_per_zone", growth.racks_per_zone)
 
@@ -113,8 +156,6 @@ def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
     if box is None:
         return
     growth = fabric.spec.roce.growth
-    if box.nos not in catalog().switch(box.model).nos:
-        yield DesignError((_B, "ctsw", "nos"), f"{box.model} does not run {box.nos}")
     if box.uplinks > growth.ctsw_uplinks:
         yield _grown((_B, "ctsw", "uplinks"), box.uplinks, "uplinks", "ctsw_uplinks", growth.ctsw_uplinks)
     up_cages = {slot.cage for slot in fabric.ctsw_up[len(fabric.ctsw_up) - box.uplinks :]} if box.uplinks else set()
@@ -142,8 +183,6 @@ def _atsw(fabric: Fabric) -> Iterator[DesignError]:
     if top is None or below is None or wiring is None:
         return
     growth = fabric.spec.roce.growth
-    if top.nos not in catalog().switch(top.model).nos:
-        yield DesignError((_B, "atsw", "nos"), f"{top.model} does not run {top.nos}")
     if top.count * top.planes > growth.atsws:
         yield _grown((_B, "atsw", "count"), top.count * top.planes, "ATSWs", "atsws", growth.atsws)
     if below.uplinks % top.count:

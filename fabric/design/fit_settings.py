@@ -20,7 +20,7 @@ def setting_problems(fabric: Fabric) -> Iterator[DesignError]:
     yield from _ecmp(fabric)
     yield from _routes(fabric)
     yield from _mtu(spec)
-    for path, name in _secrets_used(spec):
+    for path, name in secrets_used(spec):
         if name not in spec.secrets:
             hint = near(name, spec.secrets) if spec.secrets else f"declare it under secrets: {{{name}: {{env: ...}}}}"
             yield DesignError(path, f"there is no secret {name!r}", hint=hint)
@@ -33,7 +33,8 @@ def setting_problems(fabric: Fabric) -> Iterator[DesignError]:
             yield DesignError(("management", "users", index, "name"), f"user {name!r} is declared twice")
 
 
-def _secrets_used(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+def secrets_used(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
+    """(place, name) of each reference to a secret."""
     management = spec.management
     if management is None:
         return

@@ -45,22 +45,22 @@ def design_loaded(loaded: Loaded[ClusterSpec]) -> Cluster:
     try:
         return Cluster(loaded, design(loaded.value))
     except FabricErrors as errors:
-        raise _placed(loaded, errors) from None
+        raise placed(loaded, errors) from None
     except DesignError as error:
         raise spec_error(loaded, error) from None
 
 
-def _placed(loaded: Loaded[ClusterSpec], errors: FabricErrors) -> FabricErrors:
+def placed(loaded: Loaded[ClusterSpec], errors: FabricErrors) -> FabricErrors:
     """All errors with their places, in file order."""
-    placed = []
+    found = []
     for error in errors.errors:
         if isinstance(error, DesignError):
             at = loaded.locate(error.path)
-            placed.append(((at.line, at.column), spec_error(loaded, error)))
+            found.append(((at.line, at.column), spec_error(loaded, error)))
         else:
-            placed.append(((0, 0), error))
-    placed.sort(key=lambda item: item[0])
-    return FabricErrors([error for _, error in placed])
+            found.append(((0, 0), error))
+    found.sort(key=lambda item: item[0])
+    return FabricErrors([error for _, error in found])
 
 
 def infiniband_counts(loaded: Loaded[ClusterSpec]) -> FatTree:

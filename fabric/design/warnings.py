@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import gcd
@@ -12,15 +11,8 @@ from fabric.catalog import catalog
 from fabric.design.fabric import Fabric, matches
 from fabric.design.figures import Figures, figures
 from fabric.design.fit_settings import needed_ecmp
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """One remark: where in the spec, a short code, a sentence."""
-
-    path: tuple[str | int, ...]
-    code: str
-    message: str
+from fabric.design.remark import Remark
+from fabric.design.unused import unused
 
 
 def warnings(fabric: Fabric) -> list[Remark]:
@@ -36,6 +28,7 @@ def warnings(fabric: Fabric) -> list[Remark]:
         *_matches(fabric),
         *_asns(fabric),
         *_rooms(fabric, known),
+        *unused(fabric),
     ]
 
 
@@ -206,3 +199,6 @@ def _rooms(fabric: Fabric, known: Figures) -> Iterator[Remark]:
             "full",
             f"every port of an ATSW is used ({known.atsw_ports} of {known.atsw_ports}): no further zone fits",
         )
+
+
+__all__ = ["Remark", "warnings"]

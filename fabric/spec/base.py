@@ -13,6 +13,23 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+PLACEHOLDER = "$SECRET{"
+"""How the place of a secret begins in a rendered file."""
+
+_SPECIAL = {
+    "224.0.0.0/4": "multicast",
+    "127.0.0.0/8": "loopback",
+    "169.254.0.0/16": "link-local",
+    "240.0.0.0/4": "reserved",
+    "0.0.0.0/8": "reserved",
+    "ff00::/8": "multicast",
+    "::1/128": "loopback",
+    "fe80::/10": "link-local",
+    "::/8": "reserved",
+}  # source: the IANA special-purpose address registries
+
+_KEY_TYPE = r"(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521))"
+_SSH_KEY = re.compile(_KEY_TYPE + r" [A-Za-z0-9+/]+={0,2}( [!-~]+)*\Z")
 _SECRET = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
 
 
@@ -55,6 +72,29 @@ def one_line(value: str) -> str:
     return value
 
 
+def plain_text(value: str) -> str:
+    """Printable ASCII in one line, without blanks at its ends (the device would drop them)."""
+    if _CONTROL.search(value) or not value.isascii():
+        raise ValueError("must be one line of printable ASCII")
+    if value != value.strip():
+        raise ValueError("must not begin or end with a blank")
+    return no_placeholder(value)
+
+
+def no_placeholder(value: str) -> str:
+    """Free text that does not look like the place of a secret: a banner would show the secret to everybody."""
+    if PLACEHOLDER in value:
+        raise ValueError(f"must not hold {PLACEHOLDER!r}, which is how the place of a secret is marked")
+    return value
+
+
+def ssh_key(value: str) -> str:
+    """A public key as in `authorized_keys`, without options: type, base64, comment."""
+    if not _SSH_KEY.match(value):
+        raise ValueError("is not a public key line such as 'ssh-ed25519 AAAA... name': type, base64, comment in ASCII")
+    return no_placeholder(value)
+
+
 def printable(value: str) -> str:
     """Several lines of printable ASCII (a banner); a line that is only `EOF` would end it on the device, so it is
     refused.
@@ -64,28 +104,50 @@ def printable(value: str) -> str:
         raise ValueError("must be printable ASCII text")
     if any(line.strip() == "EOF" for line in lines):
         raise ValueError("a line that holds only EOF would end the banner on the device")
-    return value
+    return no_placeholder(value)
+
+
+def refuse_special(value: ipaddress.IPv4Network | ipaddress.IPv6Network) -> None:
+    """ValueError when a prefix holds addresses that no interface, host or server can have."""
+    for text, kind in _SPECIAL.items():
+        other = ipaddress.ip_network(text)
+        if other.version == value.version and value.overlaps(other):
+            if value.num_addresses == 1:
+                raise ValueError(f"{value.network_address} is a {kind} address ({text})")
+            raise ValueError(f"{value} holds {kind} addresses ({text})")
+
+
+def distinct(values: list[str]) -> list[str]:
+    """A list without duplicates: a device keeps one of two equal lines, and a second plan would never be empty."""
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise ValueError(f"holds {value} twice")
+    return values
 
 
 def _network(value: Any, kind: type[ipaddress.IPv4Network] | type[ipaddress.IPv6Network]) -> Any:
     family = "IPv4" if kind is ipaddress.IPv4Network else "IPv6"
     example = "10.128.0.0/14" if family == "IPv4" else "2001:db8::/32"
-    if isinstance(value, kind):
-        return value
-    if not isinstance(value, str) or "/" not in value:
-        raise ValueError(f"must be an {family} prefix such as {example}")
-    try:
-        return kind(value)
-    except ValueError as error:
-        raise ValueError(f"{error} (want an {family} prefix such as {example})") from None
+    if not isinstance(value, kind):
+        if not isinstance(value, str) or "/" not in value:
+            raise ValueError(f"must be an {family} prefix such as {example}")
+        try:
+            value = kind(value)
+        except ValueError as error:
+            raise ValueError(f"{error} (want an {family} prefix such as {example})") from None
+    refuse_special(value)
+    return value
 
 
 def _address(value: Any) -> Any:
     if isinstance(value, str) and "%" not in value:
         try:
-            return str(ipaddress.ip_address(value))
+            address = ipaddress.ip_address(value)
         except ValueError:
             pass
+        else:
+            refuse_special(ipaddress.ip_network(address))
+            return str(address)
     raise ValueError(f"must be an IP address such as 10.0.8.10, found {value!r}")
 
 
@@ -122,8 +184,11 @@ def _secret_name(value: str) -> str:
 HostLabel = Annotated[str, AfterValidator(host_label)]
 DomainName = Annotated[str, AfterValidator(domain_name)]
 Line = Annotated[str, AfterValidator(one_line), Field(min_length=1, max_length=240)]
+PlainText = Annotated[str, AfterValidator(plain_text), Field(min_length=1, max_length=240)]
+SshKey = Annotated[str, AfterValidator(ssh_key), Field(max_length=3000)]  # RSA of 16,384 bits: 2,744 of base64
 Banner = Annotated[str, AfterValidator(printable), Field(min_length=1, max_length=4000)]
 Address = Annotated[str, BeforeValidator(_address), WithJsonSchema({"type": "string", "examples": ["10.0.8.10"]})]
+Addresses = Annotated[list[Address], AfterValidator(distinct)]
 Network4 = Annotated[
     ipaddress.IPv4Network,
     BeforeValidator(lambda value: _network(value, ipaddress.IPv4Network)),

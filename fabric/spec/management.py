@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from fabric.spec.base import Address, Banner, HostLabel, Line, Model, Network4, SecretName, sourced
+from fabric.spec.base import (
+    Address,
+    Addresses,
+    Banner,
+    HostLabel,
+    Line,
+    Model,
+    Network4,
+    PlainText,
+    SecretName,
+    SshKey,
+    sourced,
+)
 
 
 class User(Model):
@@ -17,13 +29,13 @@ class User(Model):
     password_hash: SecretName | None = Field(
         None, description="Secret that holds the sha512 crypt hash; null = no password login."
     )
-    ssh_key: Line | None = Field(None, description="Public key line: type, key, comment.")
+    ssh_key: SshKey | None = Field(None, description="Public key line: type, key, comment.")
 
 
 class Tacacs(Model):
     """TACACS+ servers."""
 
-    servers: list[Address] = Field(min_length=1, max_length=8, description="Server addresses.")
+    servers: Addresses = Field(min_length=1, max_length=8, description="Server addresses.")
     key: SecretName = Field(description="Secret that holds the shared key in EOS type-7 form.")
     timeout_s: int = Field(5, ge=1, le=60, description="Timeout, in seconds.")
 
@@ -32,14 +44,14 @@ class SnmpUser(Model):
     """SNMP read community."""
 
     community: SecretName = Field(description="Secret that holds the community.")
-    location: Line | None = Field(None, description="sysLocation.")
-    contact: Line | None = Field(None, description="sysContact.")
+    location: PlainText | None = Field(None, description="sysLocation.")
+    contact: PlainText | None = Field(None, description="sysContact.")
 
 
 class Sflow(Model):
     """Packet sampling."""
 
-    collectors: list[Address] = Field(min_length=1, max_length=4, description="Collector addresses.")
+    collectors: Addresses = Field(min_length=1, max_length=4, description="Collector addresses.")
     port: int = Field(6343, ge=1, le=65535, description="Collector UDP port.")
     sample_rate: int = sourced(
         65536,
@@ -61,9 +73,9 @@ class Management(Model):
     gateway: Address = Field(description="Default gateway of the management network.", examples=["10.0.0.1"])
     reserved: int = Field(256, ge=2, le=65536, description="Addresses at the start of the network that no switch gets.")
     vrf: str = Field("MGMT", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$", description="Management VRF on EOS.")
-    dns: list[Address] = Field(default_factory=list, max_length=8, description="Name servers.")
-    ntp: list[Address] = Field(default_factory=list, max_length=8, description="NTP servers; the first is preferred.")
-    syslog: list[Address] = Field(default_factory=list, max_length=8, description="Syslog servers.")
+    dns: Addresses = Field(default_factory=list, max_length=8, description="Name servers.")
+    ntp: Addresses = Field(default_factory=list, max_length=8, description="NTP servers; the first is preferred.")
+    syslog: Addresses = Field(default_factory=list, max_length=8, description="Syslog servers.")
     tacacs: Tacacs | None = Field(None, description="TACACS+, or null for local login only.")
     snmp: SnmpUser | None = Field(None, description="SNMP, or null for none.")
     gnmi: bool = Field(True, description="gNMI server in the management VRF.")
@@ -73,6 +85,13 @@ class Management(Model):
     login_banner: Banner | None = Field(None, description="Banner before login.")
     motd_banner: Banner | None = Field(None, description="Banner after login.")
     ssh_idle_timeout_min: int = Field(30, ge=0, le=1440, description="SSH idle timeout, in minutes.")
+
+    @field_validator("vrf")
+    @classmethod
+    def _not_default(cls, name: str) -> str:
+        if name.lower() == "default":
+            raise ValueError(f"{name!r} is the VRF of the fabric itself, management needs one of its own such as MGMT")
+        return name
 
 
 class Secret(Model):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import string
+import re
 
 from pydantic import Field, field_validator
 
 from fabric.spec.base import DomainName, HostLabel, Model, host_label, sourced
 
+# A width has one digit, as names must not grow without bound; 0 stands before it, as blanks are no part of a host name.
+_PART = re.compile(r"\{(?!site:)([a-z]+)(?::(?:0[1-9])?[dx]?)?\}|[a-z0-9-]+")
 _FIELDS = {"rtsw": {"rack"}, "ctsw": {"ctsw"}, "atsw": {"atsw"}, "host": {"rack", "unit"}}
 
 
@@ -19,7 +21,7 @@ class Site(Model):
 
 
 class Naming(Model):
-    """Patterns of device names; `{zone}`, `{rack}`, `{ctsw}`, `{atsw}`, `{unit}`, `{site}` with Python format widths.
+    """Patterns of device names; `{zone}`, `{rack}`, `{ctsw}`, `{atsw}`, `{unit}`, `{site}`; a number may have a width, `{zone:02d}`.
 
     Each pattern must use all the positions that tell two devices of its role apart. Fixed widths keep one name from
     being part
@@ -36,20 +38,20 @@ class Naming(Model):
     def _usable(cls, pattern: str, info: object) -> str:
         role = str(getattr(info, "field_name", ""))
         wanted = _FIELDS[role] | (set() if role == "atsw" else {"zone"})
-        try:
-            used = {name for _, name, _, _ in string.Formatter().parse(pattern) if name is not None}
-            unknown = used - wanted - {"site"}
-            if unknown:
-                raise ValueError(f"pattern {pattern!r} uses {{{min(unknown)}}}, which a {role} does not have")
-            sample = pattern.format(**dict.fromkeys(wanted, 7), site="x")
-        except (IndexError, KeyError, AttributeError):
+        parts = list(_PART.finditer(pattern))
+        if "".join(part[0] for part in parts) != pattern:
             raise ValueError(
-                f"pattern {pattern!r} is not a format such as {cls.model_fields[role].default!r}"
-            ) from None
+                f"pattern {pattern!r} is not of a-z, 0-9, hyphens and positions such as {{zone:02d}}, "
+                f"for example {cls.model_fields[role].default!r}"
+            )
+        used = {part[1] for part in parts if part[1] is not None}
+        unknown = used - wanted - {"site"}
+        if unknown:
+            raise ValueError(f"pattern {pattern!r} uses {{{min(unknown)}}}, which a {role} does not have")
         missing = wanted - used
         if missing:
             raise ValueError(f"pattern {pattern!r} lacks {{{min(missing)}}}, so two {role}s would share a name")
-        host_label(sample)
+        host_label(pattern.format(**dict.fromkeys(wanted, 7), site="x"))
         return pattern
 
 

@@ -13,12 +13,14 @@ __all__ = ["render_devices"]
 
 
 def render_devices(loaded: Loaded[ClusterSpec], targets: set[str] | None) -> ClusterJob:
-    """The job that renders the devices of the `targets` (all when None); FabricError for what cannot be built.
+    """The job that renders the devices of the `targets` (all when None); FabricError for what cannot be built or rendered.
 
     What it needs is imported here: small processes of the lab use modules of the targets without the design.
     """
     from fabric.design.load import design_loaded
     from fabric.targets.job import ClusterJob
+    from fabric.targets.trial import accept
 
     cluster = design_loaded(loaded)
+    accept(cluster)
     return ClusterJob(cluster.fabric, loaded.text_sha256, targets=targets, base_dir=loaded.path.parent)

@@ -65,9 +65,10 @@ def _select(fabric: Fabric, targets: set[str] | None) -> list[DeviceRef]:
 def unsupported(fabric: Fabric) -> list[Remark]:
     """What the spec declares and a network operating system cannot be given, once for each kind of device."""
     found: dict[tuple[str, str], Remark] = {}
-    kinds: set[tuple[str, str, str, str]] = set()
+    kinds: set[tuple[str, ...]] = set()
     for switch in fabric.switches:
-        kind = (switch.role, switch.model, switch.nos, switch.profile)
+        own = fabric.settings_of(switch).model_dump_json() if fabric.spec.overrides else ""
+        kind = (switch.role, switch.model, switch.nos, switch.profile, own)
         if kind in kinds:
             continue
         kinds.add(kind)

@@ -75,6 +75,34 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "user-twice": ("lab", {"management.users": [{"name": "a"}, {"name": "a"}]}),
     "names-meet": ("lab", {"naming": {"rtsw": "sw{zone}{rack}", "ctsw": "sw{zone}{ctsw}"}}),
     "infiniband-cluster-to-render": ("lab", {"backend": {"kind": "infiniband", "hosts": 8193}, "addressing": None, "management": None}),
+    "naming-too-wide": ("lab", {"naming": {"rtsw": "z{zone:0999999999d}-{rack}"}}),
+    "naming-not-a-number": ("lab", {
+        "naming": {"rtsw": "z{zone:,}-{rack}", "atsw": "a{atsw!r}", "ctsw": "{zone.real}{ctsw", "host": "{site:02d}"}}),
+    "pools-of-special-addresses": ("lab", {
+        "addressing.ipv4.host_links": "224.0.0.0/22", "addressing.router_ids": "0.0.0.0/24", "addressing.ipv6.loopbacks": "fe80::/64",
+        "management.network": "127.0.0.0/22", "management.gateway": "127.0.0.1"}),
+    "servers-of-special-addresses": ("lab", {
+        "management.ntp": ["::1"], "management.dns": ["255.255.255.255"], "management.syslog": ["224.0.0.1"]}),
+    "server-twice": ("lab", {"management.ntp": ["10.0.0.20", "10.0.0.20"]}),
+    "gateway-is-the-network": ("lab", {"management.gateway": "10.0.0.0"}),
+    "vrf-default": ("lab", {"management.vrf": "default"}),
+    "texts-with-placeholders": ("lab", {
+        "management.login_banner": "hi $SECRET{netops-hash}",
+        "management.snmp": {"community": "netops-hash", "location": "$SECRET{x}", "contact": "a "}}),
+    "ssh-key": ("lab", {"management.users": [{"name": "a", "ssh_key": "AAAAB3Nza"}, {"name": "b", "ssh_key": "ssh-rsa AAAA $SECRET{x}"}]}),
+    "hold-beyond-eos": ("lab", {"bgp.timers": {"keepalive_s": 2401, "hold_s": 7203}}),
+    "override-beyond-eos": ("lab", {
+        "overrides": [{"match": {"zone": 2}, "set": {"image": "x"}}, {"match": {"name": "z02-ctsw01"}, "set": {"ecmp_width": 601}}]}),
+    "override-beyond-fboss": ("lab", {"overrides": [{"match": {"name": "z01-rtsw002"}, "set": {"ecmp_width": 129}}]}),
+    "flag-of-wrong-type": ("lab", {"overrides": [{"match": {"zone": 1}, "set": {"agent_args": {"ecmp_width": "wide"}}}]}),
+    "trusted-subnet": ("lab", {"fboss": {"trusted_subnets": ["2001:db8::/32", "10.0.0.1"]}}),
+    "platform-base-unreadable": ("lab", {"fboss": {"platform_base": {"minipack2": "nowhere.json"}}}),
+    "line-card-in-fixed-box": ("lab", {"backend.ctsw": {"model": "minipack2", "nos": "fboss", "uplinks": 2}}),
+    "spine-nos": ("lab", {"backend.ctsw": {"model": "minipack2", "line_card": None, "nos": "eos", "uplinks": 2}}),
+    "spine-unknown": ("lab", {"backend.atsw.model": "arista-7805r3"}),
+    "many-zones-beyond-growth": ("lab", {"backend.zones.1.id": "2-500"}),
+    "many-zones-twice": ("lab", {"backend.zones.0.id": "1-3", "backend.zones.1.id": "1-3"}),
+    "nic-slower-than-ports": ("lab", {"hosts.nic": "connectx-6"}),
     "several-at-once": ("lab", {"hosts.platform": "dgx", "management.gateway": "10.9.0.1", "backend.zones.0.rack_profile": "x"}),
 }  # fmt: skip
 

@@ -259,12 +259,8 @@ def test_templates_are_found_and_compiled_once() -> None:
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "management.vrf: 'default' cannot be the management VRF of an EOS switch": {"management": {"vrf": "default"}},
-    "management: a text holds '$SECRET{', which is how the place of a secret is marked": {
-        "management": {"motd_banner": "$SECRET{netops-hash}"}
-    },
     "EOS takes at most 7200, found 7203": {"bgp": {"timers": {"keepalive_s": 2401, "hold_s": 7203}}},
-    "atsw001: ecmp_width 601 is more than the 600 paths that EOS takes": {
+    "EOS takes at most 600 equal-cost paths, found 601": {
         "overrides": [{"match": {"role": "atsw"}, "set": {"ecmp_width": 601}}]
     },
 }

@@ -420,7 +420,7 @@ BAD = {
     "flag of the wrong type": (
         _set("fboss.agent_args", {"ecmp_width": "wide"}),
         ("fboss", "agent_args", "ecmp_width"),
-        "z01-rtsw001: 'wide' is not a value for the flag ecmp_width, which is of type uint32",
+        "'wide' is not a value for the flag ecmp_width, which is of type uint32",
     ),
     "subnet": (
         _set("fboss.trusted_subnets", ["2001:db8::/32", "everyone"]),
@@ -429,8 +429,8 @@ BAD = {
     ),
     "width of an override": (
         _set("overrides", [{"match": {"role": "rtsw"}, "set": {"ecmp_width": 256}}]),
-        ("overrides",),
-        "z01-rtsw001: an ECMP width of 256 is more than the 128 that TOMAHAWK4 can use",
+        ("overrides", 0, "set", "ecmp_width"),
+        "an ECMP width of 256 is more than the 128 that TOMAHAWK4 can use",
     ),
 }
 

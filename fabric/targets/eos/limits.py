@@ -24,6 +24,8 @@ def _balancing(fabric: Fabric, switch: Switch, family: str) -> Iterator[str]:
     seeded = "seeds" in spec.model_fields_set or fabric.settings_of(switch).hash_seed is not None
     if seeded:
         yield "EOS has no known command for the hash seed, so the switch keeps its own"
+    if fabric.settings_of(switch).agent_args:
+        yield "agent_args are flags of FBOSS's agent; EOS has nothing like it"
     if spec.method != "ecmp" and family == "trident":
         yield "the destination queue pair is not hashed: the UDF form of this EOS family is not known well enough, plain ECMP is used"
     if spec.method == "dlb" and switch.role == "rtsw":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fabric.design.fabric import Fabric
 from fabric.design.model import Switch
+from fabric.spec.base import PLACEHOLDER
 from fabric.targets.base import Artifact
 from fabric.targets.eos.templates import render_text
 from fabric.targets.eos.view import device_view
-from fabric.targets.eos.view_management import PLACEHOLDER
 
 STARTUP_CONFIG = "/mnt/flash/startup-config"
 """Where EOS keeps the configuration that it boots with, as its Linux side names it (`flash:/startup-config` in the CLI)."""

@@ -58,7 +58,7 @@ def eos_side(switch: Switch) -> EosSide:
 
 
 def device_view(fabric: Fabric, switch: Switch) -> DeviceView:
-    """The view of an EOS switch; FabricError for a model that EOS does not run on, or a management VRF that cannot be one."""
+    """The view of an EOS switch; FabricError for a model that EOS does not run on."""
     side = eos_side(switch)
     ports = fabric.ports(switch)
     extended = fabric.spec.load_balancing.method != "ecmp" and side.family == "sand"

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
 from fabric.design.model import Port, Switch
-from fabric.errors import DesignError, FabricError
+from fabric.design.places import setting_place
+from fabric.errors import DesignError
 
 MAX_PATHS = 600
 MAX_HOLD_S = 7200
@@ -96,7 +97,8 @@ def equal_cost_paths(fabric: Fabric, switch: Switch, links: list[Port]) -> int:
     """
     width = fabric.settings_of(switch).ecmp_width or fabric.spec.bgp.ecmp_width
     if width is not None and width > MAX_PATHS:
-        raise FabricError(f"{switch.name}: ecmp_width {width} is more than the {MAX_PATHS} paths that EOS takes")
+        place = setting_place(fabric, switch, "ecmp_width") or ("bgp", "ecmp_width")
+        raise DesignError(place, f"EOS takes at most {MAX_PATHS} equal-cost paths, found {width}")
     if width is not None:
         return width
     up = sum(port.role == "up" for port in links)

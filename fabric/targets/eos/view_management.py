@@ -9,10 +9,8 @@ from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4
 from fabric.design.model import Switch
 from fabric.errors import FabricError
+from fabric.spec.base import PLACEHOLDER
 from fabric.spec.management import Management, User
-
-PLACEHOLDER = "$SECRET{"
-"""How the place of a secret begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +81,6 @@ def management_view(fabric: Fabric, switch: Switch, interface: str) -> Managemen
     spec = fabric.spec.management
     if spec is None:
         raise FabricError(f"{switch.name}: an EOS switch needs the section 'management'")
-    if spec.vrf == "default":
-        raise FabricError("management.vrf: 'default' cannot be the management VRF of an EOS switch", hint="MGMT")
-    _refuse_placeholders(spec)
     return ManagementView(
         vrf=spec.vrf,
         interface=interface,
@@ -111,14 +106,6 @@ def management_view(fabric: Fabric, switch: Switch, interface: str) -> Managemen
 def placeholder(secret: str) -> str:
     """What stands in the text for a secret; the value is put in just before sending."""
     return f"{PLACEHOLDER}{secret}}}"
-
-
-def _refuse_placeholders(spec: Management) -> None:
-    """No free text may look like a placeholder: a banner would show the secret to everybody."""
-    snmp = (spec.snmp.location, spec.snmp.contact) if spec.snmp else ()
-    for text in (spec.login_banner, spec.motd_banner, *snmp, *(user.ssh_key for user in spec.users)):
-        if text and PLACEHOLDER in text:
-            raise FabricError(f"management: a text holds {PLACEHOLDER!r}, which is how the place of a secret is marked")
 
 
 def _sorted(addresses: list[str]) -> list[str]:

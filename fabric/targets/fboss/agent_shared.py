@@ -8,6 +8,7 @@ from pathlib import Path
 from fabric.design.fabric import Fabric
 from fabric.design.ip import pow2
 from fabric.design.model import Switch
+from fabric.design.places import setting_place
 from fabric.design.qos import plan_qos
 from fabric.errors import DesignError
 from fabric.spec.management import Sflow
@@ -80,10 +81,10 @@ def ecmp_width(fabric: Fabric, switch: Switch, settings: Settings) -> int:
     declared = settings.ecmp_width or fabric.spec.bgp.ecmp_width
     width = declared or max(_DEFAULT_WIDTH, pow2(max(_uplinks(fabric, switch), 1)))
     if width > limit:
-        where = ("overrides",) if settings.ecmp_width else ("bgp", "ecmp_width")
+        where = setting_place(fabric, switch, "ecmp_width") if settings.ecmp_width else None
         asic = box(switch.model).asic.name
         raise DesignError(
-            where, f"{switch.name}: an ECMP width of {width} is more than the {limit} that {asic} can use"
+            where or ("bgp", "ecmp_width"), f"an ECMP width of {width} is more than the {limit} that {asic} can use"
         )
     return width
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fabric.design.fabric import Fabric
 from fabric.design.model import Switch
+from fabric.design.places import Path, setting_place
 from fabric.errors import DesignError
 from fabric.spec.overrides import Settings
 from fabric.targets.fboss.box import box
@@ -25,20 +26,18 @@ def agent_flags(fabric: Fabric, switch: Switch, settings: Settings, *, dlb: bool
     if dlb:
         made["flowletSwitchingEnable"] = "true"
         made["flowletStatsEnable"] = "true"
-    own: dict[str, tuple[tuple[str, ...], str]] = {}
-    for path, declared in declared_flags(fabric, settings):
+    own: dict[str, tuple[Path, str]] = {}
+    for path, declared in declared_flags(fabric, switch, settings):
         own.update({name: (path, value) for name, value in declared.items()})
     for name, (path, value) in own.items():
         kind = load_flags().get(name)
         if kind is not None and not flag_takes(kind, value):
-            raise DesignError(
-                (*path, name), f"{switch.name}: {value!r} is not a value for the flag {name}, which is of type {kind}"
-            )
+            raise DesignError((*path, name), f"{value!r} is not a value for the flag {name}, which is of type {kind}")
         made[name] = value
     return made
 
 
-def declared_flags(fabric: Fabric, settings: Settings) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+def declared_flags(fabric: Fabric, switch: Switch, settings: Settings) -> Iterator[tuple[Path, dict[str, str]]]:
     """The flags that the spec declares for a switch, with the place in the spec, weakest first."""
     yield ("fboss", "agent_args"), fabric.spec.fboss.agent_args
-    yield ("overrides",), settings.agent_args
+    yield setting_place(fabric, switch, "agent_args") or ("overrides",), settings.agent_args

@@ -55,10 +55,11 @@ def _sflow(fabric: Fabric) -> Iterator[str]:
 
 def _flags(fabric: Fabric, switch: Switch) -> Iterator[str]:
     known = load_flags()
-    for path, flags in declared_flags(fabric, fabric.settings_of(switch)):
+    for path, flags in declared_flags(fabric, switch, fabric.settings_of(switch)):
+        where = "overrides" if path[0] == "overrides" else "fboss.agent_args"
         for name in flags:
             if name not in known:
-                yield f"{'.'.join(path)}: FBOSS has no flag {name!r}{near(name, known)}; it skips it"
+                yield f"{where}: FBOSS has no flag {name!r}{near(name, known)}; it skips it"
 
 
 def _platform(fabric: Fabric, switch: Switch) -> Iterator[str]:

@@ -1,0 +1,42 @@
+"""What has no effect is said by `fabric check`, each at its place; what has an effect is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fabric.design.fabric import Fabric
+from fabric.design.warnings import warnings
+from fabric.targets.job import unsupported
+
+CASES: dict[str, tuple[dict[str, Any], tuple[str | int, ...]]] = {
+    "rack profile": ({"backend.rack_profiles.spare": {"switch": "minipack2"}}, ("backend", "rack_profiles", "spare")),
+    "secret": ({"secrets.other": {"env": "X"}}, ("secrets", "other")),
+    "strict weight": ({"qos": {"control": {"weight": 9}}}, ("qos", "control", "weight")),
+    "flowlets": ({"load_balancing": {"flowlets": {"table_size": 512}}}, ("load_balancing", "flowlets")),
+    "image": ({"overrides": [{"match": {"zone": 1}, "set": {"image": "x"}}]}, ("overrides", 0, "set", "image")),
+    "nothing set": ({"overrides": [{"match": {"zone": 1}, "set": {}}]}, ("overrides", 0, "set")),
+    "drained host": ({"state": [{"match": {"role": "host"}, "state": "drained"}]}, ("state", 0, "state")),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_has_no_effect_is_said(case: str, make_fabric: Callable[..., Fabric]) -> None:
+    changes, path = CASES[case]
+    assert path in [remark.path for remark in warnings(make_fabric("lab", changes)) if remark.code == "no-effect"]
+
+
+@pytest.mark.parametrize("inventory", ["lab", "roce-24k", "roce-wedge400"])
+def test_inventories_declare_nothing_in_vain(inventory: str, make_fabric: Callable[..., Fabric]) -> None:
+    assert not [remark for remark in warnings(make_fabric(inventory)) if remark.code == "no-effect"]
+
+
+@pytest.mark.parametrize(
+    ("own", "said"), [({"hash_seed": 9}, "hash seed"), ({"agent_args": {"ecmp_width": "64"}}, "agent_args are flags")]
+)
+def test_override_of_a_late_switch_is_said(own: dict[str, Any], said: str, make_fabric: Callable[..., Fabric]) -> None:
+    changes = {"overrides": [{"match": {"name": "z02-ctsw02"}, "set": own}]}
+    assert any(said in remark.message for remark in unsupported(make_fabric("lab", changes)))
+    assert not any(said in remark.message for remark in unsupported(make_fabric("lab")))
