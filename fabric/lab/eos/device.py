@@ -55,7 +55,7 @@ class NodeFile:
     @property
     def flash(self) -> Path:
         """The folder that is the switch's /mnt/flash."""
-        return Path(self.extra.get("flash") or self.folder / "flash")
+        return Path(self.extra.get("flash") or "/mnt/flash")
 
     @classmethod
     def read(cls, folder: Path) -> NodeFile:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fabric.lab.eos.grammar_table import TABLE
+from fabric.lab.eos.grammar_table import EXEC, TABLE
 from fabric.lab.eos.values import Check, check_of
 
 _WORD = re.compile(r"\S+")
@@ -199,7 +199,7 @@ def rows() -> tuple[Row, ...]:
     """The whole table, read."""
     out: list[Row] = []
     rank = group = 0
-    for raw in TABLE.strip().splitlines():
+    for raw in [*TABLE.strip().splitlines(), *EXEC.strip().splitlines()]:
         if raw == "-":
             group += 1
             continue
