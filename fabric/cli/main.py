@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("fabric.cli.check:check", "Can the declared cluster be built? Errors, then warnings."),
     "explain": ("fabric.cli.explain:explain", "Where a value comes from: formula and source."),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
+    "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
     "schema": ("fabric.cli.schema:schema", "Print the JSON Schema of cluster.yaml."),

@@ -1,0 +1,121 @@
+"""`fabric lab fault`: each fault is made for real in the running lab, and recorded there until it is restored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fabric.cli.common import json_option, print_json
+from fabric.cli.lab import lab_spec, running_lab
+from fabric.lab import control
+
+
+@click.group("fault")
+@lab_spec
+@click.pass_context
+def fault(context: click.Context, spec: Path) -> None:
+    """Break something in the lab of SPEC, or repair it. A port is NODE:PORT, with the port's name on the device."""
+    context.obj = spec
+
+
+def _make(context: click.Context, kind: str, **arguments: Any) -> None:
+    click.echo(control.ask(running_lab(context.obj).folder, "fault", kind=kind, arguments=arguments)["said"])
+
+
+@fault.command("cut")
+@click.argument("a")
+@click.argument("b", required=False)
+@click.pass_context
+def cut(context: click.Context, a: str, b: str | None) -> None:
+    """Pull a cable: A is NODE:PORT, or NODE with B the device at the other end."""
+    _make(context, "cut", a=a, b=b)
+
+
+@fault.command("slow")
+@click.argument("port")
+@click.option("--rate", default="1gbit", show_default=True, help="As tc takes it: 1gbit, 100mbit...")
+@click.pass_context
+def slow(context: click.Context, port: str, rate: str) -> None:
+    """Let a cable carry less, in both directions."""
+    _make(context, "slow", a=port, rate=rate)
+
+
+@fault.command("swap")
+@click.argument("a")
+@click.argument("b")
+@click.pass_context
+def swap(context: click.Context, a: str, b: str) -> None:
+    """Exchange the far ends of the cables at the ports A and B."""
+    _make(context, "swap", a=a, b=b)
+
+
+@fault.command("mtu")
+@click.argument("port")
+@click.argument("size", type=click.IntRange(1280, 65535))
+@click.pass_context
+def mtu(context: click.Context, port: str, size: int) -> None:
+    """Set the MTU of a port behind the device's back, in bytes."""
+    _make(context, "mtu", a=port, size=size)
+
+
+@fault.command("kill-daemon")
+@click.argument("node")
+@click.argument("daemon")
+@click.pass_context
+def kill_daemon(context: click.Context, node: str, daemon: str) -> None:
+    """Kill a daemon of a node: bgpd, zebra, lldpd, sshd..."""
+    _make(context, "kill-daemon", name=node, daemon=daemon)
+
+
+@fault.command("drop-ssh")
+@click.argument("node")
+@click.option(
+    "--after", type=click.IntRange(0), metavar="BYTES", help="Wait until the switch has received so much more."
+)
+@click.option(
+    "--for", "seconds", type=click.FloatRange(0.1), metavar="SECONDS", help="Let SSH come back after so long."
+)
+@click.pass_context
+def drop_ssh(context: click.Context, node: str, after: int | None, seconds: float | None) -> None:
+    """Break a switch's SSH connections and refuse new ones."""
+    _make(context, "drop-ssh", name=node, after=after, seconds=seconds)
+
+
+@fault.command("reboot")
+@click.argument("node")
+@click.pass_context
+def reboot(context: click.Context, node: str) -> None:
+    """Power a node off and on: only what is on its disk stays."""
+    _make(context, "reboot", name=node)
+
+
+@fault.command("fill-disk")
+@click.argument("node")
+@click.pass_context
+def fill_disk(context: click.Context, node: str) -> None:
+    """Fill the file system that holds a switch's configuration."""
+    _make(context, "fill-disk", name=node)
+
+
+@fault.command("restore")
+@click.argument("number", type=int, required=False)
+@click.pass_context
+def restore(context: click.Context, number: int | None) -> None:
+    """Undo fault NUMBER, or all of them."""
+    for line in control.ask(running_lab(context.obj).folder, "restore", id=number)["said"]:
+        click.echo(line)
+
+
+@fault.command("list")
+@json_option
+@click.pass_context
+def listed(context: click.Context, *, as_json: bool) -> None:
+    """The faults that are on."""
+    faults = control.ask(running_lab(context.obj).folder, "faults")["faults"]
+    if as_json:
+        print_json("fabric.lab-faults/1", {"faults": faults})
+        return
+    for item in faults:
+        click.echo(f"{item['id']}: {item['said']}")

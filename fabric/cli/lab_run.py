@@ -1,0 +1,88 @@
+"""`fabric lab up`, `down`, `exec`, `daemon`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fabric.cli.lab import lab_spec, running_lab
+from fabric.errors import FabricError
+from fabric.lab.state import Lab
+
+
+@click.command("up")
+@lab_spec
+@click.option("--blank", is_flag=True, help="Boot the switches as new ones: reachable by SSH, without a configuration.")
+@click.option(
+    "--subset", multiple=True, metavar="GLOB", help="Boot only these switches (repeatable), with the hosts below them."
+)
+@click.option("--timeout", "timeout_s", default=300.0, show_default=True, help="Seconds to wait.")
+def up(spec: Path, *, blank: bool, subset: tuple[str, ...], timeout_s: float) -> None:
+    """Boot the cluster that SPEC declares. Needs root, network namespaces, FRR, lldpd and OpenSSH; no vendor image."""
+    from fabric.design.load import load_cluster
+    from fabric.lab.up import up as bring_up
+
+    cluster = load_cluster(spec)
+    lab = Lab.of(spec, cluster.spec.name)
+    took = bring_up(
+        lab, cluster, blank=blank, subset=subset, timeout_s=timeout_s, say=lambda text: click.echo(text, err=True)
+    )
+    click.echo(f"lab {cluster.spec.name} is up in {took:.1f} s")
+
+
+@click.command("down")
+@lab_spec
+def down(spec: Path) -> None:
+    """End the lab of SPEC: its processes, namespaces, interfaces and files."""
+    from fabric.lab.up import down as take_down
+
+    lab = Lab.find(spec)
+    if lab is None or not take_down(lab):
+        click.echo(f"the lab of {spec} is not up")
+        return
+    click.echo("lab is down")
+
+
+class _WithCommand(click.Command):
+    """Takes what follows `--` as a command, untouched, so that `exec SPEC -- CMD` and `exec SPEC NODE -- CMD` differ."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        place = args.index("--") if "--" in args else len(args)
+        ctx.meta["command"] = args[place + 1 :]
+        return super().parse_args(ctx, args[:place])
+
+
+@click.command("exec", cls=_WithCommand)
+@lab_spec
+@click.argument("node", required=False)
+@click.pass_context
+def execute(context: click.Context, spec: Path, node: str | None) -> None:
+    """Run a command in the lab: `exec SPEC -- CMD...` at the operator's seat, from where every switch is reached by SSH;
+    `exec SPEC NODE -- CMD...` in a node.
+    """
+    from fabric.design.load import load_cluster
+    from fabric.lab import control, enter
+    from fabric.lab.prepare import operator_environment
+
+    command: list[str] = context.meta["command"]
+    if not command:
+        raise FabricError("no command to run", hint="fabric lab exec SPEC [NODE] -- CMD...")
+    lab = running_lab(spec)
+    if node is None:
+        extra = operator_environment(lab, load_cluster(spec))
+        context.exit(enter.run_inside(command, lab.first_process(), None, extra))
+    inner = control.ask(lab.folder, "pid", node=node)["pid"]
+    context.exit(enter.run_inside(command, lab.first_process(), inner, {"FABRIC_LAB_NODE": node}))
+
+
+@click.command("daemon")
+@lab_spec
+@click.argument("action", type=click.Choice(["start", "stop", "restart"]))
+@click.argument("node")
+@click.argument("name")
+def daemon(spec: Path, action: str, node: str, name: str) -> None:
+    """Start, stop or restart the daemon NAME of NODE."""
+    from fabric.lab import control
+
+    control.ask(running_lab(spec).folder, "daemon", node=node, daemon=name, action=action)

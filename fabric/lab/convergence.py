@@ -1,0 +1,85 @@
+"""Is the lab up: daemons, BGP sessions, routes; and what `fabric lab status` says of a node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fabric.errors import FabricError
+from fabric.lab import frr
+from fabric.lab.plant import Plant
+
+
+def node_status(plant: Plant, name: str, now: float) -> dict[str, Any]:
+    """One node: kind, management address, uptime in seconds, daemons that run, established and expected sessions."""
+    item = plant.nodes[name]
+    running = plant.running.get(name)
+    if running is None:
+        return {"name": name, "kind": item["kind"], "management": item["management"], "state": "off"}
+    mine = {daemon for daemon in running.daemons if plant.daemon_runs(name, daemon)}
+    others = {comm for comm in plant.processes(name).values() if comm in frr.DAEMONS}
+    return {
+        "name": name, "kind": item["kind"], "role": item["role"], "management": item["management"].split("/")[0], "state": "on",
+        "uptime_s": round(now - running.since, 1), "daemons": sorted(mine | others),
+        "dead": sorted(set(running.daemons) - mine),
+        "sessions": len(established(name) & set(item["sessions"])), "sessions_expected": len(item["sessions"]),
+    }  # fmt: skip
+
+
+def established(name: str) -> set[str]:
+    """Addresses of the BGP neighbours whose session is established; empty when bgpd does not answer."""
+    try:
+        answer = json.loads(frr.ask(name, "bgpd", "show bgp summary json") or "{}")
+    except (FabricError, ValueError):
+        return set()
+    return {
+        peer
+        for family in answer.values()
+        if isinstance(family, dict)
+        for peer, state in family.get("peers", {}).items()
+        if state.get("state") == "Established"
+    }
+
+
+def missing(plant: Plant, names: Sequence[str], *, daemons_only: bool) -> dict[str, str]:
+    """What each of the nodes still lacks, in words; nodes that lack nothing are left out."""
+    found = {name: _missing(plant, name, daemons_only=daemons_only) for name in names}
+    return {name: words for name, words in found.items() if words}
+
+
+def _missing(plant: Plant, name: str, *, daemons_only: bool) -> str:
+    running = plant.running.get(name)
+    if running is None:
+        return "it is off"
+    dead = [daemon for daemon in running.daemons if not plant.daemon_runs(name, daemon)]
+    if dead:
+        return f"{', '.join(dead)} ended: {_last_line(plant.log(name, dead[0]))}"
+    waiting = plant.not_ready(name)
+    if waiting or daemons_only:
+        return waiting
+    item = plant.nodes[name]
+    away = set(item["sessions"]) - established(name) if item["sessions"] else set()
+    if away:
+        return f"BGP sessions to {_some(sorted(away))} are not established"
+    without = [address for address in item["reach"] if not _has_route(name, address)]
+    return f"no routes to {_some(without)}" if without else ""
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else "it said nothing"
+
+
+def _has_route(name: str, address: str) -> bool:
+    done = subprocess.run(  # noqa: S603
+        ["ip", "-n", name, "route", "get", address],  # noqa: S607
+        capture_output=True, check=False,
+    )  # fmt: skip
+    return done.returncode == 0
+
+
+def _some(items: Sequence[str]) -> str:
+    return ", ".join(items[:3]) + (f" and {len(items) - 3} more" if len(items) > 3 else "")

@@ -1,0 +1,86 @@
+"""lldpd of a node: one daemon with its own socket, which announces the port names of the network operating system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fabric.lab.names import MANAGEMENT
+from fabric.lab.proc import run
+
+TX_INTERVAL_S = 5
+"""Seconds between announcements: a swapped cable is seen soon, and dozens of daemons still idle."""
+
+
+def config_text(name: str, kind: str, ports: Mapping[str, str], description: str) -> str:
+    """What lldpcli reads when lldpd starts. `ports`: NOS port name -> Linux name."""
+    lines = [
+        f"configure system hostname {name}",
+        f'configure system description "{description}"',
+        f"configure lldp tx-interval {TX_INTERVAL_S}",
+        "configure lldp tx-hold 4",
+    ]
+    if kind == "host":
+        lines.append("configure lldp portidsubtype ifname")
+    else:
+        lines += [line for port, linux in ports.items() for line in port_lines(port, linux)]
+    return "\n".join([*lines, "resume", ""])
+
+
+def port_lines(port: str, linux: str) -> list[str]:
+    """The commands that make an interface announce itself under its NOS name."""
+    return [
+        f'configure ports {linux} lldp portidsubtype local "{port}"',
+        f'configure ports {linux} lldp portdescription "{port}"',
+    ]
+
+
+def argv(folder: Path, socket: str) -> list[str]:
+    """The command that runs lldpd in the foreground, on data ports only."""
+    return [
+        "/usr/sbin/lldpd", "-d", "-u", socket, "-O", str(folder / "lldpd.conf"),
+        "-I", f"*,!{MANAGEMENT},!lo", "-C", "!*", "-k", "-M", "4",
+    ]  # fmt: skip
+
+
+def configure_port(socket: str, port: str, linux: str) -> None:
+    """Name a port again, after its interface went and came back."""
+    for line in port_lines(port, linux):
+        run(["/usr/sbin/lldpcli", "-u", socket, *_words(line)], timeout_s=10)
+
+
+def _words(line: str) -> list[str]:
+    return [word.strip('"') for word in line.split(" ")]
+
+
+def neighbors(socket: str, timeout_s: float = 10) -> dict[str, list[dict[str, Any]]]:
+    """Neighbours by Linux interface name: each with `system`, `port_id`, `port_description`, `chassis_id` (None when not sent).
+
+    Raises FabricError when lldpd does not answer.
+    """
+    answer = json.loads(
+        run(["/usr/sbin/lldpcli", "-u", socket, "-f", "json0", "show", "neighbors"], timeout_s=timeout_s)
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for block in answer.get("lldp", []):
+        for interface in block.get("interface", []):
+            chassis = (interface.get("chassis") or [{}])[0]
+            port = (interface.get("port") or [{}])[0]
+            found.setdefault(interface["name"], []).append(
+                {
+                    "system": _value(chassis.get("name")),
+                    "chassis_id": _value(chassis.get("id")),
+                    "port_id": _value(port.get("id")),
+                    "port_description": _value(port.get("descr")),
+                }
+            )
+    return found
+
+
+def _value(items: Any) -> str | None:
+    if isinstance(items, list) and items and isinstance(items[0], dict):
+        value = items[0].get("value")
+        return None if value is None else str(value)
+    return None

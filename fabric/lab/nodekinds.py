@@ -1,0 +1,71 @@
+"""What runs in a node of each kind, beside what every node runs (sshd, lldpd)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import fabric
+from fabric.lab import lldp
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """A program that the lab starts in a node and can kill and start again."""
+
+    name: str
+    argv: tuple[str, ...]
+
+
+BINDS: dict[str, dict[str, str]] = {
+    "eos": {"/mnt/flash": "flash"},
+    "fboss": {"/etc/coop": "coop", "/var/facebook": "facebook"},
+    "host": {},
+}
+"""For each kind: where in the node -> folder of the node's disk that is seen there."""
+
+
+def python(module: str, *args: str) -> tuple[str, ...]:
+    """A command that runs a module of ours: without `site`, since a lab starts dozens and needs the standard library only."""
+    return (sys.executable, "-S", "-m", module, *args)
+
+
+def environment(node: str) -> dict[str, str]:
+    """Environment of a node's processes."""
+    found = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PYTHONPATH": str(Path(fabric.__file__).resolve().parent.parent),
+        "LANG": "C.UTF-8",
+        "HOME": "/",
+        "FABRIC_LAB_NODE": node,
+    }
+    if "FABRIC_LAB_ONE_USER" in os.environ:
+        found["FABRIC_LAB_ONE_USER"] = os.environ["FABRIC_LAB_ONE_USER"]
+    return found
+
+
+def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon]:
+    """The daemons of a node in the order of starting. `folder` is the node's; `settings` come from its node.json."""
+    found = [Daemon("lldpd", tuple(lldp.argv(folder, settings["lldp_socket"])))]
+    if kind == "host":
+        return found
+    found.append(Daemon("sshd", ("/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config"))))
+    if kind == "eos" and importlib.util.find_spec("fabric.lab.eos.daemon") is not None:
+        found.append(Daemon("eos", python("fabric.lab.eos.daemon", str(folder))))
+    if kind == "fboss":
+        found.append(Daemon("fboss", python("fabric.lab.fboss.boot", str(folder))))
+    return found
+
+
+def ready_files(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Path]:
+    """Sockets that are there once the daemons of a node answer (and which a power cut leaves behind)."""
+    own = {
+        "eos": [folder / "cli.sock"] if importlib.util.find_spec("fabric.lab.eos.daemon") else [],
+        "fboss": [folder / "fboss" / "agent.sock"],
+        "host": [],
+    }
+    return [Path(settings["lldp_socket"]), *own[kind]]

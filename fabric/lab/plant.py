@@ -1,0 +1,270 @@
+"""The lab as its supervisor holds it: which node has which process 1 and daemons, and which cable end sits in which socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fabric.errors import FabricError
+from fabric.lab import cables, hosts, lldp, node, nodekinds, proc, syscalls
+from fabric.lab.cables import Socket
+from fabric.lab.names import MANAGEMENT, linux_name
+
+
+@dataclass(slots=True)
+class Running:
+    """A booted node: pid of its process 1, pids of the daemons that the lab started, when it booted (monotonic seconds)."""
+
+    pid: int
+    since: float
+    daemons: dict[str, int] = field(default_factory=dict)
+
+
+class Plant:
+    """All nodes and cables of one lab. Methods raise FabricError for what was asked wrongly, OSError for what the kernel refuses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lab: dict[str, Any] = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+        self.nodes: dict[str, dict[str, Any]] = {item["name"]: item for item in self.lab["nodes"]}
+        self.running: dict[str, Running] = {}
+        self.ends: dict[Socket, str] = {}
+        self.exits: list[str] = []
+
+    # --- places -------------------------------------------------------------------------------------------------------
+    def node_folder(self, name: str) -> Path:
+        """Folder of a node."""
+        return self.folder / "nodes" / name
+
+    def log(self, name: str, daemon: str) -> Path:
+        """Log file of a daemon."""
+        return self.folder / "logs" / name / f"{daemon}.log"
+
+    def spec(self, name: str) -> dict[str, Any]:
+        """A node as declared; FabricError for a name that is none."""
+        if name not in self.nodes:
+            raise FabricError(
+                f"this lab has no node {name!r}", hint=f"nodes are {', '.join(list(self.nodes)[:6])}, ..."
+            )
+        return self.nodes[name]
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """A node's node.json."""
+        data: dict[str, Any] = json.loads((self.node_folder(name) / "node.json").read_text(encoding="utf-8"))
+        return data
+
+    def pid(self, name: str) -> int:
+        """Process 1 of a node."""
+        self.spec(name)
+        if name not in self.running:
+            raise FabricError(f"{name} is not booted")
+        return self.running[name].pid
+
+    def socket(self, text: str) -> Socket:
+        """`NODE:PORT`, the port by its NOS or Linux name -> the socket; FabricError when there is no such."""
+        name, _, port = text.partition(":")
+        ports = self.spec(name)["ports"]
+        linux = ports.get(port) or linux_name(port)
+        if linux not in ports.values():
+            raise FabricError(
+                f"{name} has no cable at {port!r}", hint=f"its ports are {', '.join(list(ports)[:8])}, ..."
+            )
+        return name, linux
+
+    def port_name(self, socket: Socket) -> str:
+        """`NODE:PORT` with the NOS name."""
+        for port, linux in self.nodes[socket[0]]["ports"].items():
+            if linux == socket[1]:
+                return f"{socket[0]}:{port}"
+        return ":".join(socket)
+
+    def far(self, socket: Socket) -> Socket | None:
+        """The socket at the other end of the cable, None when nothing is there."""
+        mine = self.ends[socket]
+        other = mine[:-1] + ("b" if mine.endswith("a") else "a")
+        return next((place for place, end in self.ends.items() if end == other), None)
+
+    # --- building -----------------------------------------------------------------------------------------------------
+    def plug_all(self) -> None:
+        """All cables and the management network; the namespaces are there."""
+        switches = [name for name, item in self.nodes.items() if item["kind"] != "host"]
+        proc.ip_batch(cables.bridge_batch(self.lab["gateway"], switches))
+        lines = []
+        for number, cable in enumerate(self.lab["cables"]):
+            a = (cable["a"], self.nodes[cable["a"]]["ports"][cable["a_port"]])
+            b = (cable["b"], self.nodes[cable["b"]]["ports"][cable["b_port"]])
+            lines.append(cables.cable_batch(a, b, cable["mtu"]))
+            self.ends[a], self.ends[b] = f"c{number}a", f"c{number}b"
+        proc.ip_batch(lines)
+
+    def power_on(self, name: str) -> None:
+        """Namespaces and mounts of a node. Its interfaces come by `plug_all` or from before a reboot."""
+        kind = self.nodes[name]["kind"]
+        for path in nodekinds.ready_files(kind, self.node_folder(name), self.settings(name)):
+            path.unlink(missing_ok=True)
+        pid = node.create(name, kind, self.node_folder(name), nodekinds.BINDS[kind])
+        self.running[name] = Running(pid, time.monotonic())
+
+    def boot(self, name: str) -> None:
+        """Addresses that are the lab's own business, then the daemons."""
+        item = self.nodes[name]
+        if item["kind"] == "host":
+            proc.ip_batch(hosts.host_batch(item["nics"]), netns=name)
+        else:
+            proc.ip_batch(node.management_batch(item["management"], item["gateway"]), netns=name)
+        for daemon in nodekinds.daemons(item["kind"], self.node_folder(name), self.settings(name)):
+            self._start(name, daemon)
+
+    def _start(self, name: str, daemon: nodekinds.Daemon) -> None:
+        env = nodekinds.environment(name)
+        pid = node.spawn(self.pid(name), daemon.argv, self.log(name, daemon.name), env)
+        self.running[name].daemons[daemon.name] = pid
+
+    # --- running ------------------------------------------------------------------------------------------------------
+    def processes(self, name: str) -> dict[int, str]:
+        """All processes of a node: pid -> name, without those of logins."""
+        return {pid: proc.comm(pid) for pid in proc.members(self.pid(name))}
+
+    def daemon_runs(self, name: str, daemon: str) -> bool:
+        """Does a daemon that the lab started run?"""
+        pid = self.running[name].daemons.get(daemon)
+        return pid is not None and proc.alive(pid)
+
+    def not_ready(self, name: str) -> str:
+        """What a booted node's daemons still have to do, in words; "" when all answer."""
+        kind = self.nodes[name]["kind"]
+        for path in nodekinds.ready_files(kind, self.node_folder(name), self.settings(name)):
+            if not path.exists():
+                return f"{path.name} is not there yet"
+        if kind != "host" and not _answers(self.nodes[name]["management"].split("/")[0], 22):
+            return "sshd does not answer yet"
+        return ""
+
+    def start_daemon(self, name: str, daemon: str) -> None:
+        """Start a daemon of the lab's in a node; FabricError when it runs or there is no such."""
+        for known in nodekinds.daemons(self.spec(name)["kind"], self.node_folder(name), self.settings(name)):
+            if known.name == daemon:
+                if self.daemon_runs(name, daemon):
+                    raise FabricError(f"{name}: {daemon} runs already")
+                self._start(name, known)
+                return
+        raise FabricError(f"{name} has no daemon {daemon!r}")
+
+    def kill_daemon(self, name: str, daemon: str) -> list[list[str]]:
+        """Kill a daemon by its lab name or by its process name (bgpd, zebra...); returns the command lines of those killed."""
+        mine = self.running[name].daemons.get(daemon) if self.pid(name) else None
+        found = [mine] if mine is not None and proc.alive(mine) else []
+        found += [pid for pid, comm in self.processes(name).items() if comm == daemon and pid not in found]
+        if not found:
+            raise FabricError(f"{name}: no {daemon} runs there")
+        lines = [proc.cmdline(pid) for pid in found]
+        for pid in found:
+            _kill(pid)
+        _gone(found)
+        return lines
+
+    def power_off(self, name: str) -> None:
+        """End everything that runs in a node, at once."""
+        pid = self.pid(name)
+        inside = proc.members(pid)
+        _kill(pid)
+        _gone([pid, *inside])
+        del self.running[name]
+
+    def reboot(self, name: str) -> None:
+        """Power off and on: only the node's disk and its cables stay."""
+        item = self.spec(name)
+        self.power_off(name)
+        aside = node.set_netns_aside(name)
+        interfaces = list(item["ports"].values()) + ([] if item["kind"] == "host" else [MANAGEMENT])
+        self.power_on(name)
+        mtu = {cable["mtu"] for cable in self.lab["cables"]}
+        lines = cables.move_batch(interfaces, name)
+        proc.ip_batch(lines, netns=aside)
+        proc.ip_batch([f"link set {port} mtu {max(mtu)}" for port in item["ports"].values()], netns=name)
+        node.forget_netns(aside)
+        self.boot(name)
+
+    def replugged(self, socket: Socket) -> None:
+        """Name the port for lldpd again, and give a host's NIC its routes back, after another device took the socket."""
+        name, linux = socket
+        item = self.nodes[name]
+        if item["kind"] == "host":
+            names = [nic["name"] for nic in item["nics"]]
+            proc.ip_batch(hosts.without_rules(hosts.nic_batch(item["nics"], names.index(linux))), netns=name)
+            return
+        port = self.port_name(socket).partition(":")[2]
+        lldp.configure_port(self.settings(name)["lldp_socket"], port, linux)
+
+    def reap(self) -> None:
+        """Take the exit codes of processes that ended; those of our daemons are remembered for `status`."""
+        while True:
+            try:
+                pid, code = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for name, running in self.running.items():
+                for daemon, known in running.daemons.items():
+                    if known == pid:
+                        self._note_exit(name, daemon, code)
+
+    def _note_exit(self, name: str, daemon: str, code: int) -> None:
+        self.exits.append(f"{name}: {daemon} ended ({os.waitstatus_to_exitcode(code)})")
+        print(self.exits[-1], flush=True)
+
+    def mounts(self) -> Iterator[Path]:
+        """Places below the state folder where something is mounted, innermost first."""
+        for name in self.nodes:
+            yield self.node_folder(name) / node.DISK
+
+    def make_disks(self) -> None:
+        """The small file system of each node, with the files that were prepared for it."""
+        for name in self.nodes:
+            disk = self.node_folder(name) / node.DISK
+            disk.mkdir(exist_ok=True)
+            syscalls.mount("disk", str(disk), "tmpfs", options=f"size={node.DISK_MIB}m,mode=755")
+            _copy(self.node_folder(name) / "startup", disk)
+
+
+def _copy(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        place = target / path.relative_to(source)
+        if path.is_dir():
+            place.mkdir(exist_ok=True)
+        else:
+            place.write_bytes(path.read_bytes())
+            place.chmod(path.stat().st_mode & 0o777)
+
+
+def _answers(address: str, port: int) -> bool:
+    """Does something listen there?"""
+    try:
+        with socket.create_connection((address, port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _gone(pids: list[int], timeout_s: float = 10.0) -> None:
+    """Wait until processes are no more (their sockets and mounts with them)."""
+    end = time.monotonic() + timeout_s
+    while any(proc.alive(pid) for pid in pids):
+        if time.monotonic() > end:
+            raise FabricError(f"processes {pids} do not die")
+        time.sleep(0.005)
