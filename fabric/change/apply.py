@@ -1,0 +1,171 @@
+"""Wave after wave: devices in parallel, a gate over the wave, and the rules that stop it all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabric.change.control import Context
+from fabric.change.device_run import DeviceRun
+from fabric.change.events import GOOD, Ended, Event, Note, RunEnded, RunStarted, Step, WaveEnded, WaveStarted
+from fabric.change.fan import fan_out
+from fabric.change.gates import Health, summary, wait_healthy
+from fabric.change.plan import DevicePlan, Plan
+from fabric.change.runs import IN_FORCE
+from fabric.change.waves import Wave
+from fabric.errors import FabricError
+from fabric.targets.base import Artifact, DeviceRef
+from fabric.targets.device import DeviceError
+
+SLACK_S = 600.0
+"""What a device may take beyond its timer before its thread is given up: copying, checking and reading a chassis (our choice)."""
+TO_APPLY = ("changed", "new")
+HARMLESS = ("refused", "not-started")
+"""Results that say nothing against the change itself: they stop the rest only for a canary."""
+Work = Callable[[str], Ended]
+
+
+@dataclass(slots=True)
+class Apply:
+    """Applies a plan. Its devices are those of the waves; `artifacts` gives the files of one. `run` returns how each device ended."""
+
+    context: Context
+    plans: Mapping[str, DevicePlan]
+    artifacts: Callable[[str], list[Artifact]]
+    ended: dict[str, Ended] = field(default_factory=dict)
+    health: dict[str, Health] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)
+
+    def observe(self, event: Event) -> None:
+        """Keeps the last step of each device: what is told of those that nobody waits for."""
+        if isinstance(event, Step):
+            self.steps[event.device] = event.step
+
+    def run(self, started: RunStarted, waves: Sequence[Wave]) -> dict[str, Ended]:
+        """All waves, until a rule stops them."""
+        return self.run_with(started, waves, self.change, gate=True)
+
+    def run_with(
+        self, started: RunStarted, waves: Sequence[Wave], work: Work, *, gate: bool = False
+    ) -> dict[str, Ended]:
+        """Waves of any `work`; with `gate` each wave's health is looked at after it, and failures stop the rest."""
+        stream, control = self.context.stream, self.context.control
+        stream.tell(started)
+        for wave in waves:
+            if control.stopping():
+                break
+            stream.tell(WaveStarted(wave.number, wave.title, wave.devices, wave.canary))
+            self.settle(wave.devices, work)
+            problems = self._gate(wave) if gate else []
+            stream.tell(WaveEnded(wave.number, tuple(problems)))
+            if gate:
+                self._rules(wave, problems)
+        self._rest(started)
+        return self.ended
+
+    def change(self, name: str) -> Ended:
+        """One device from its plan to its end."""
+        plan = self.plans[name]
+        artifacts = self.artifacts(name)
+        device = self.context.open(DeviceRef(name, plan.role, plan.target))
+        try:
+            one = DeviceRun(self.context, plan, artifacts, device)
+            ended = one.run()
+            self.health[name] = one.health
+            return ended
+        finally:
+            device.close()
+
+    def settle(self, names: Sequence[str], work: Work) -> None:
+        """Does `work` on devices in parallel; each is in `ended` afterwards, whatever became of it."""
+        options, control = self.context.options, self.context.control
+        deadline = options.timer_s + SLACK_S
+        for name, result in fan_out(
+            work, names, parallel=options.parallel, deadline_s=deadline, stop=control.abandoned
+        ):
+            self._end(result if isinstance(result, Ended) else self._fell(name, result))
+        for name in names:
+            if name not in self.ended:
+                self._end(self._left(name))
+
+    def _end(self, ended: Ended) -> None:
+        self.ended[ended.device] = ended
+        self.context.stream.tell(ended)
+
+    def _fell(self, name: str, error: object) -> Ended:
+        """A device whose work ended with an exception: nothing is known but its last step."""
+        if not isinstance(error, FabricError):
+            self.context.control.halt(f"internal error at {name}")
+        detail = error.message if isinstance(error, FabricError) else f"internal error: {type(error).__name__}"
+        if self.steps.get(name) in IN_FORCE:
+            return Ended(
+                name, "lost", self.context.redact(f"{detail}; if the change is in force, its timer returns it")
+            )
+        return Ended(name, "failed", self.context.redact(detail))
+
+    def _left(self, name: str) -> Ended:
+        """A device that nobody waits for any more."""
+        step = self.steps.get(name, "")
+        if step == "confirming":
+            return Ended(name, "lost", "left while it was being confirmed; fabric runs resume finds out")
+        if step in IN_FORCE:
+            return Ended(name, "lost", f"left to its timer of {self.context.options.timer_s} s")
+        return Ended(name, "not-started", "left before its commit" if step else self.context.control.reason)
+
+    def _gate(self, wave: Wave) -> list[str]:
+        """Once all of a wave are through: is what was up still up on each? A wave of one was just looked at."""
+        done = [name for name in wave.devices if self.ended[name].result == "done"]
+        if len(wave.devices) < 2 or self.context.control.abandoned():
+            return []
+        problems: list[str] = []
+        for name, result in fan_out(self._healthy, done, parallel=self.context.options.parallel):
+            found = result if isinstance(result, list) else [str(result)]
+            problems += [self.context.redact(f"{name}: {summary(found)}")] if found else []
+        return problems
+
+    def _healthy(self, name: str) -> list[str]:
+        plan = self.plans[name]
+        device = self.context.open(DeviceRef(name, plan.role, plan.target))
+        try:
+            until = self.context.clock.now() + self.context.options.gate_s
+            return wait_healthy(device, self.health[name], self.artifacts(name), self.context.clock, until)
+        except DeviceError as error:
+            return [error.message]
+        finally:
+            device.close()
+
+    def _rules(self, wave: Wave, problems: Sequence[str]) -> None:
+        canaries = [n for n in wave.devices if wave.canary and self.ended[n].result not in GOOD]
+        failed = [n for n, ended in self.ended.items() if ended.result not in GOOD and ended.result not in HARMLESS]
+        if canaries:
+            self.context.control.halt(f"canary {', '.join(canaries)}: {self.ended[canaries[0]].result}")
+        elif len(failed) >= self.context.options.max_failed:
+            self.context.control.halt(f"{len(failed):,} device{'s' if len(failed) != 1 else ''} failed")
+        elif problems:
+            self.context.control.halt(f"the gate of wave {wave.number} found {len(problems):,} unhealthy")
+
+    def _rest(self, started: RunStarted) -> None:
+        control = self.context.control
+        for name in started.hosts:
+            if name not in self.ended:
+                self._end(Ended(name, "not-started", control.reason))
+        counts: Counter[str] = Counter(ended.result for ended in self.ended.values())
+        self.context.stream.tell(RunEnded(started.run, dict(counts), control.reason))
+
+    def note(self, text: str) -> None:
+        """Tells something."""
+        self.context.stream.tell(Note(text))
+
+
+def check_artifacts(plan: DevicePlan, artifacts: Sequence[Artifact]) -> None:
+    """What is rendered now is what was planned. Raises FabricError."""
+    if tuple((a.path, a.sha256) for a in artifacts) != plan.desired:
+        raise FabricError(
+            f"{plan.name}: its files are rendered differently now than when the plan was made", hint="make a new plan"
+        )
+
+
+def to_apply(plan: Plan) -> list[DevicePlan]:
+    """The devices of a plan that change."""
+    return [device for device in plan.devices if device.kind in TO_APPLY]

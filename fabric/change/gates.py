@@ -1,0 +1,88 @@
+"""Health gates: what was up before a change is up again after it.
+
+A BGP session that was established must be established again, by its peer; a link that was up must be up. What the new configuration
+no longer holds is not waited for: a peer that is gone on the device and in no file that we sent, a link that is switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabric.change.clock import Clock
+from fabric.targets.base import Artifact
+from fabric.targets.device import Device, DeviceError
+from fabric.targets.facts import BgpSession, InterfaceState
+
+ESTABLISHED = "established"
+POLL_S = 2.0
+"""Between two looks at a device."""
+GATE_S = 90.0
+"""How long sessions and links have to come back: an FBOSS agent's restart with its BGP convergence fits (our choice)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is up on a device: BGP peers with an established session, interfaces that run."""
+
+    peers: frozenset[str]
+    links: frozenset[str]
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data, for the journal."""
+        return {"peers": sorted(self.peers), "links": sorted(self.links)}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Health:
+        """The inverse of `data`."""
+        return cls(frozenset(map(str, data.get("peers", ()))), frozenset(map(str, data.get("links", ()))))
+
+
+def health(device: Device) -> Health:
+    """What is up now. Raises DeviceError."""
+    peers = frozenset(s.peer for s in device.bgp() if s.state == ESTABLISHED)
+    return Health(peers, frozenset(i.name for i in device.interfaces() if i.oper_up))
+
+
+def missing(
+    before: Health, sessions: Iterable[BgpSession], interfaces: Iterable[InterfaceState], declared: bytes
+) -> list[str]:
+    """What was up and is not up again, one sentence each. `declared` is the text of all files sent to the device."""
+    states = {session.peer: session.state for session in sessions}
+    links = {interface.name: interface for interface in interfaces}
+    found: list[str] = []
+    for peer in sorted(before.peers):
+        state = states.get(peer)
+        if state is None and peer.encode() in declared:
+            found.append(f"BGP session to {peer} was established and is gone")
+        elif state not in (None, ESTABLISHED):
+            found.append(f"BGP session to {peer} was established and is {state}")
+    for name in sorted(before.links):
+        link = links.get(name)
+        if link is None and name.encode() in declared:
+            found.append(f"link {name} was up and is gone")
+        elif link is not None and not link.oper_up and link.admin_up is not False:
+            found.append(f"link {name} was up and is down")
+    return found
+
+
+def wait_healthy(
+    device: Device, before: Health, artifacts: Sequence[Artifact], clock: Clock, until: float
+) -> list[str]:
+    """Looks until everything is up again or the time `until` is reached; what is then missing, [] when nothing is."""
+    declared = b"\n".join(artifact.content for artifact in artifacts)
+    while True:
+        try:
+            found = missing(before, device.bgp(), device.interfaces(), declared)
+        except DeviceError as error:
+            found = [f"the device cannot be asked: {error.message}"]
+        if not found or clock.now() >= until:
+            return found
+        clock.sleep(POLL_S)
+
+
+def summary(problems: Sequence[str], limit: int = 3) -> str:
+    """The first few problems in one line."""
+    more = f", and {len(problems) - limit:,} more" if len(problems) > limit else ""
+    return "; ".join(problems[:limit]) + more

@@ -1,0 +1,130 @@
+"""After a run was killed or stopped: what each device really holds, and from there on, or back.
+
+Nothing is believed but the device: is our timer still running, does it hold the old or the new state?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from fabric.change.control import Context
+from fabric.change.device_run import DeviceRun
+from fabric.change.events import GOOD, OLD, Ended, Step
+from fabric.change.gates import Health
+from fabric.change.plan import DevicePlan
+from fabric.change.readback import held, read, remaining
+from fabric.change.runs import DeviceRecord, RunRecord
+from fabric.errors import FabricError
+from fabric.targets.base import Artifact, DeviceRef
+from fabric.targets.device import Device, DeviceError, Staged
+
+
+def unsettled(run: RunRecord) -> list[str]:
+    """Devices that may hold something half done: committed to, and not known to be old or done."""
+    return [d.name for d in run.devices.values() if d.touched and d.result not in GOOD | OLD]
+
+
+def unfinished(run: RunRecord) -> list[str]:
+    """Devices that do not hold the new state yet."""
+    return [d.name for d in run.devices.values() if d.result not in GOOD]
+
+
+def changed_by(run: RunRecord) -> list[str]:
+    """Devices that hold the new state of a run, or may hold it, or a staged change: what its rollback is about."""
+    return [d.name for d in run.devices.values() if d.open or (d.touched and d.result not in OLD)]
+
+
+@dataclass(slots=True)
+class Recover:
+    """Settles single devices of a recorded run."""
+
+    context: Context
+    records: Mapping[str, DeviceRecord]
+    plans: Mapping[str, DevicePlan]
+    artifacts: Callable[[str], list[Artifact]]
+
+    def settle(self, name: str) -> Ended:
+        """Forward: confirms what is in force and healthy, undoes what is not; "reverted" means that it holds its old state."""
+        return self._with_device(name, self._forward)
+
+    def rollback(self, name: str) -> Ended:
+        """Back to the state before the run, read to prove it."""
+        return self._with_device(name, self._back)
+
+    def _with_device(self, name: str, work: Callable[[DeviceRecord, DevicePlan, Device], Ended]) -> Ended:
+        plan = self.plans[name]
+        device = self.context.open(DeviceRef(name, plan.role, plan.target))
+        try:
+            return work(self.records[name], plan, device)
+        except FabricError as error:
+            return Ended(name, "lost", self.context.redact(error.message))
+        finally:
+            device.close()
+
+    def _forward(self, record: DeviceRecord, plan: DevicePlan, device: Device) -> Ended:
+        staged = Staged(plan.name, record.token, "")
+        running = read(device, plan)
+        now = held(plan, running)
+        armed = _armed(device, staged)
+        if now == plan.fingerprint and not armed:
+            device.discard(staged)
+            return Ended(plan.name, "reverted", "it holds its old state", now)
+        artifacts = self.artifacts(plan.name)
+        run = DeviceRun(self.context, plan, artifacts, device, Health.of(record.facts), _seconds(record.committed))
+        if armed:
+            return run.from_commit(staged, committed=True)
+        rest = remaining(artifacts, running, self.context.job.normalise)
+        if rest:
+            neither = self.context.redact(f"it holds neither its old state nor the new one: {rest}")
+            return Ended(plan.name, "broken", neither, now)
+        if record.step == "confirmed":
+            return Ended(plan.name, "done", "", now)
+        self.context.stream.announce(Step(plan.name, "confirming"))
+        try:
+            device.confirm(staged)  # the kill may have come between disarming its timer and saving the change
+        except DeviceError as error:  # it cannot say that the change is saved for the next boot
+            ended = run.undo(staged, f"in force, but not surely saved ({error.message})")
+            return replace(ended, result="reverted") if ended.result == "rolled-back" else ended
+        return Ended(plan.name, "done", "", held(plan, read(device, plan)))
+
+    def _back(self, record: DeviceRecord, plan: DevicePlan, device: Device) -> Ended:
+        staged = Staged(plan.name, record.token, "")
+        now = held(plan, read(device, plan))
+        armed = _armed(device, staged)
+        if now == plan.fingerprint and not armed:
+            device.discard(staged)
+            return Ended(plan.name, "rolled-back", "it holds its old state", now)
+        if not armed and record.after and now != record.after:
+            return Ended(
+                plan.name,
+                "broken",
+                "it has been changed since this run; nothing was sent: plan and apply what it should hold",
+                now,
+            )
+        self.context.stream.announce(Step(plan.name, "rolling-back", "asked for"))
+        device.rollback(staged)
+        device.reconnect()
+        now = held(plan, read(device, plan))
+        if now == plan.fingerprint:
+            return Ended(plan.name, "rolled-back", "", now)
+        return Ended(plan.name, "broken", "rolled back, but it does not hold its old state", now)
+
+
+def _armed(device: Device, staged: Staged) -> bool:
+    return any(item.armed and item.token == staged.token for item in device.pending())
+
+
+def _seconds(text: str) -> float:
+    """A journal's time as seconds since the epoch; 0 for none."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() if text else 0.0
+
+
+def next_token(run: str, devices: Sequence[DeviceRecord]) -> str:
+    """A token that no device of the run has seen: the run's id, then with `-r2`, `-r3`, ... (devices add a prefix of ours)."""
+    used = {d.token for d in devices if d.token}
+    number = 1
+    while (token := run if number == 1 else f"{run}-r{number}") in used:
+        number += 1
+    return token

@@ -1,0 +1,168 @@
+"""The runs of a cluster as they stand on disk: STATE/runs/<id>/{journal.jsonl,plan.json}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fabric.change.clock import Clock, run_id
+from fabric.change.events import GOOD, OLD, Ended, Event, RunEnded, RunStarted, Step, WaveEnded
+from fabric.change.files import cannot
+from fabric.change.journal import NAME, Journal, read_journal
+from fabric.change.plan import Plan
+from fabric.change.planfile import load_plan, save_plan
+from fabric.errors import FabricError
+
+FOLDER = "runs"
+PLAN = "plan.json"
+IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "confirmed", "rolling-back"})
+"""Steps after which the device may hold the new state."""
+
+
+@dataclass(slots=True)
+class DeviceRecord:
+    """What the journal says of one device. `before` is the fingerprint before the change, `facts` what was up."""
+
+    name: str
+    step: str = ""
+    token: str = ""
+    before: str = ""
+    after: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    committed: str = ""
+    result: str = ""
+    detail: str = ""
+    touched: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody knows how it ended."""
+        return bool(self.step) and (not self.result or self.result in ("lost", "broken"))
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """One run. `ended` is its end as recorded, None when it was killed; `verb` what was done last."""
+
+    id: str
+    folder: Path
+    started: RunStarted
+    at: str
+    devices: dict[str, DeviceRecord]
+    last: str = ""
+    verb: str = ""
+    ended: RunEnded | None = None
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def status(self) -> str:
+        """`complete`, `interrupted` (killed), `incomplete` (stopped, failures), `rolled back`, `dry run`."""
+        if self.ended is None:
+            return "interrupted"
+        if self.started.dry_run:
+            return "dry run"
+        held = [d for d in self.devices.values() if d.touched and d.result not in OLD]
+        if self.verb == "rollback":
+            return "incomplete" if held else "rolled back"
+        return "complete" if all(d.result in GOOD for d in self.devices.values()) else "incomplete"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Devices by result; `open` where a killed run left one in the middle, `not-started` where it never came to one."""
+        found: dict[str, int] = {}
+        for device in self.devices.values():
+            key = device.result or ("open" if device.touched else "not-started")
+            found[key] = found.get(key, 0) + 1
+        return found
+
+    def plan(self) -> Plan:
+        """The plan that the run was started with."""
+        return load_plan(self.folder / PLAN)
+
+
+def new_run(state: Path, plan: Plan, clock: Clock) -> tuple[str, Path]:
+    """A new run's id and folder, with its copy of the plan. Raises FabricError."""
+    base = run_id(clock.now())
+    for number in range(1, 1000):
+        name = base if number == 1 else f"{base}-{number}"
+        folder = state / FOLDER / name
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot("make the folder", folder, error) from error
+        save_plan(plan, folder / PLAN)
+        return name, folder
+    raise FabricError(f"there are a thousand runs of {base}")
+
+
+def open_journal(folder: Path, clock: Clock) -> Journal:
+    """The journal of a run's folder."""
+    return Journal(folder / NAME, clock)
+
+
+def list_runs(state: Path) -> Iterator[RunRecord]:
+    """All runs that began, the oldest first."""
+    try:
+        names = sorted(entry.name for entry in (state / FOLDER).iterdir() if (entry / NAME).is_file())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot("read", state / FOLDER, error) from error
+    for name in names:
+        found = _load(state / FOLDER / name, name)
+        if found is not None:
+            yield found
+
+
+def load_run(state: Path, name: str) -> RunRecord:
+    """A run by its id, or `last`. Raises FabricError when there is none."""
+    names = [run.id for run in list_runs(state)]
+    if name == "last" and names:
+        name = names[-1]
+    if name not in names:
+        known = f"the last ones are {', '.join(names[-3:])}" if names else "there has been none"
+        raise FabricError(f"there is no run {name!r} in {state}", hint=known)
+    found = _load(state / FOLDER / name, name)
+    if found is None:
+        raise FabricError(f"run {name} never began: its journal is empty")
+    return found
+
+
+def _load(folder: Path, name: str) -> RunRecord | None:
+    run: RunRecord | None = None
+    for at, event in read_journal(folder / NAME):
+        if isinstance(event, RunStarted) and run is None:
+            run = RunRecord(name, folder, event, at, {host: DeviceRecord(host) for host in event.hosts})
+        if run is not None:
+            run.last = at
+            _take(run, at, event)
+    return run
+
+
+def _take(run: RunRecord, at: str, event: Event) -> None:
+    if isinstance(event, Step):
+        _step(run.devices.setdefault(event.device, DeviceRecord(event.device)), at, event)
+    elif isinstance(event, Ended):
+        device = run.devices.setdefault(event.device, DeviceRecord(event.device))
+        device.result, device.detail, device.after = event.result, event.detail, event.after
+    elif isinstance(event, RunStarted):
+        run.ended, run.verb = None, event.verb
+    elif isinstance(event, RunEnded):
+        run.ended = event
+    elif isinstance(event, WaveEnded):
+        run.problems += event.problems
+
+
+def _step(device: DeviceRecord, at: str, event: Step) -> None:
+    device.step, device.result, device.detail = event.step, "", event.detail
+    device.token = str(event.data.get("token", device.token))
+    device.before = str(event.data.get("before", device.before))
+    device.facts = event.data.get("facts", device.facts)
+    if event.step in IN_FORCE:
+        device.touched = True
+    if event.step == "committing":
+        device.committed = at
