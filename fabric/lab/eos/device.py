@@ -24,13 +24,16 @@ Program = Callable[[Node], None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`settings.eos` of node.json: release, prompt forms, what `show version` says, how long a reload takes (seconds)."""
+    """`settings.eos` of node.json: release, prompt forms, what `show version` says, how long a reload takes (seconds);
+    without `program` the kernel, FRR and lldpd are left alone.
+    """
 
     version: str = "4.33.1F"
     model: str = "vEOS-lab"
     supervisor_prompt: bool = False
     session_name_cut: int = 6
     reload_s: float = 3.0
+    program: bool = True
 
     @property
     def release(self) -> tuple[int, int]:
@@ -81,9 +84,7 @@ class Switch:
 
     def __init__(self, node: NodeFile, program: Program, clock: Callable[[], float] = time.time) -> None:
         self.node = node
-        self.hardware = Hardware(
-            tuple(sorted(node.ports, key=natural)), node.settings.model, node.settings.version
-        )
+        self.hardware = Hardware(tuple(sorted(node.ports, key=natural)), node.settings.model, node.settings.version)
         self.clock = clock
         self.faults = Faults(node.folder / "faults.json")
         self.log: list[str] = []

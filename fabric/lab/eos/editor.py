@@ -155,7 +155,7 @@ class Editor:
         for place in range(self.depth, -1, -1):
             targets = grammar.beginnings(self._levels[place].mode, rest)
             if len(targets) > 1:
-                raise Refused(f"% Ambiguous command (at token 1: '{rest.split()[0]}')")
+                raise Refused(f"% Ambiguous command (at token 1: '{rest.split(maxsplit=1)[0]}')")
             if targets:
                 _remove(self._to(place), targets[0])
                 return
@@ -196,9 +196,7 @@ def _map_dscps(parent: Node, match: Match) -> None:
 
 
 def _dscp_classes(parent: Node) -> dict[int, int]:
-    return {
-        int(word): int(node.words[-1]) for node in parent.find("qos", "map", "dscp") for word in node.words[3:-3]
-    }
+    return {int(word): int(node.words[-1]) for node in parent.find("qos", "map", "dscp") for word in node.words[3:-3]}
 
 
 def _store_dscps(parent: Node, classes: dict[int, int], match: Match) -> None:

@@ -124,7 +124,9 @@ class _Attempt:
             return False
         again = (part, *rest) if part.many else None
         keyed = open_key and not part.free
-        return (again is not None and self._push(shown, again, at + 1, keyed)) or self._push(shown, rest, at + 1, keyed, open_key)
+        return (again is not None and self._push(shown, again, at + 1, keyed)) or self._push(
+            shown, rest, at + 1, keyed, open_key
+        )
 
     def _push(self, word: str, rest: tuple[Part, ...], at: int, keyed: bool, open_key: bool | None = None) -> bool:
         self.trail.append((word, keyed))
@@ -157,7 +159,11 @@ def read(mode: str, line: str) -> Match:
             cut = attempt.cut and attempt.far >= len(words) if attempt.far > far else cut or attempt.cut
             far = attempt.far
     if not best:
-        raise incomplete(len(words) - 1, words[-1]) if cut and far >= len(words) else invalid(far, words[min(far, len(words) - 1)])
+        raise (
+            incomplete(len(words) - 1, words[-1])
+            if cut and far >= len(words)
+            else invalid(far, words[min(far, len(words) - 1)])
+        )
     best.sort(key=lambda entry: entry[0])
     _unambiguous(words, [match for score, match in best if score == best[0][0]])
     return best[0][1]

@@ -75,7 +75,7 @@ qos-profile | qos trust = {dscp|cos} | A
 qos-profile | priority-flow-control on | A
 qos-profile | priority-flow-control priority <0-7> = {no-drop|drop} | A | | natural
 qos-profile | priority-flow-control pause watchdog | AS
-qos-profile | priority-flow-control pause watchdog port timer = timeout <seconds> polling-interval {auto|<seconds>} recovery-time <seconds> [forced] | A
+qos-profile | priority-flow-control pause watchdog port timer = timeout <seconds> polling-interval <poll> recovery-time <seconds> [forced] | A
 qos-profile | priority-flow-control pause watchdog port action = {drop|notify-only|errdisable} | A
 qos-profile | tx-queue <0-7> | A | tx-queue | natural
 qos-profile | uc-tx-queue <0-7> | A | uc-tx-queue | natural
@@ -85,14 +85,14 @@ tx-queue | priority = strict | A | | same
 tx-queue | bandwidth percent = <1-100> | A
 tx-queue | bandwidth guaranteed percent = <1-100> | AS
 tx-queue | shape rate = <1-100000000> [{kbps|percent|pps}] | A
-tx-queue | random-detect ecn minimum-threshold = <1-1000000000> {segments|bytes|kbytes|mbytes|milliseconds|microseconds} maximum-threshold <1-1000000000> {segments|bytes|kbytes|mbytes|milliseconds|microseconds} [max-mark-probability <1-100>] [weight <0-15>] | AS
+tx-queue | random-detect ecn minimum-threshold = <size> <voq-unit> maximum-threshold <size> <voq-unit> [max-mark-probability <1-100>] [weight <0-15>] | AS
 tx-queue | random-detect ecn count | AS
 uc-tx-queue | no priority | A
 uc-tx-queue | priority = strict | A | | same
 uc-tx-queue | bandwidth percent = <1-100> | A
 uc-tx-queue | bandwidth guaranteed percent = <1-100> | AS
 uc-tx-queue | shape rate = <1-100000000> [{kbps|percent|pps}] | A
-uc-tx-queue | random-detect ecn minimum-threshold = <1-1000000000> {segments|bytes|kbytes|mbytes|milliseconds} maximum-threshold <1-1000000000> {segments|bytes|kbytes|mbytes|milliseconds} [max-mark-probability <1-100>] [weight <0-15>] | AS
+uc-tx-queue | random-detect ecn minimum-threshold = <size> <xgs-unit> maximum-threshold <size> <xgs-unit> [max-mark-probability <1-100>] [weight <0-15>] | AS
 uc-tx-queue | random-detect ecn count | AS
 -
 global | platform fap buffering egress profile = {unicast|balanced} | A
@@ -203,14 +203,14 @@ global | ip route [vrf <word>] <ip/len> {<ip>|<intf>|Null0} [<1-255>] | AB | | n
 global | ipv6 route [vrf <word>] <ip6/len> {<ip6>|<intf>|Null0} [<1-255>] | AB | | natural
 -
 global | ntp local-interface [vrf <word>] = <intf> | AB
-global | ntp server [vrf <word>] <word> = [prefer] [iburst] | AB
+global | ntp server [vrf <word>] <word> = [prefer] [iburst] | AB | | natural
 -
 global | ip load-sharing trident fields = ip source-ip source-port destination-ip destination-port ingress-interface | S | | hidden
 global | qos rewrite dscp | A
 global | qos map dscp <0-63>+ to traffic-class <0-7> | AS | | dscp
 global | qos map traffic-class <0-7>+ to tx-queue <0-7> | AS | | natural
 global | qos map traffic-class <0-7>+ to dscp <0-63> | AS | | natural
-global | qos random-detect ecn global-buffer = minimum-threshold <1-1000000000> {segments|bytes|kbytes|mbytes} maximum-threshold <1-1000000000> {segments|bytes|kbytes|mbytes} | A
+global | qos random-detect ecn global-buffer = minimum-threshold <size> <size-unit> maximum-threshold <size> <size-unit> | A
 -
 global | priority-flow-control pause watchdog default timeout = <seconds> | AS
 global | priority-flow-control pause watchdog default recovery-time = <seconds> | AS

@@ -28,7 +28,7 @@ def interface_name(token: str) -> str | None:
 
 
 def short_name(interface: str) -> str:
-    """"Ethernet3/1/1" -> "Et3/1/1", as prompts and text tables write it."""
+    """Et3/1/1 for Ethernet3/1/1, as prompts and text tables write it."""
     for long, short in _SHORT.items():
         if interface.startswith(long):
             return short + interface[len(long) :]
@@ -98,6 +98,8 @@ def _plain(pattern: re.Pattern[str], token: str) -> str | None:
     return token if pattern.fullmatch(token) else None
 
 
+_SIZES = r"segments|bytes|kbytes|mbytes"
+
 _CHECKS: dict[str, Check] = {
     "word": lambda token: token,
     "hostname": functools.partial(_plain, _HOSTNAME),
@@ -115,4 +117,9 @@ _CHECKS: dict[str, Check] = {
     "asn": _asn,
     "fraction": _fraction,
     "seconds": _seconds,
+    "poll": lambda token: token if token == "auto" else _seconds(token),
+    "size": functools.partial(_number, 1, 1_000_000_000),
+    "size-unit": functools.partial(_plain, re.compile(_SIZES)),
+    "xgs-unit": functools.partial(_plain, re.compile(f"{_SIZES}|milliseconds")),
+    "voq-unit": functools.partial(_plain, re.compile(f"{_SIZES}|milliseconds|microseconds")),
 }
