@@ -6,6 +6,7 @@ For eyes only: a push replaces the whole configuration, and the device's own ses
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TypeVar
@@ -87,11 +88,23 @@ def _by_indent(text: str) -> Tree:
 def _put(level: dict[str, V], key: str, value: V) -> None:
     """Adds a line; one that is there already gets its count, so that neither is lost."""
     if key in level:
-        count = 2
-        while f"{key}\0{count}" in level:
-            count += 1
-        key = f"{key}\0{count}"
+        key = f"{key}\0{_free_count(level, key)}"
     level[key] = value
+
+
+def _free_count(level: dict[str, V], key: str) -> int:
+    """The first count from 2 that is free; counts have no gaps, so it is looked for by halving (a file may hold a million equal lines)."""
+    high = 2
+    while f"{key}\0{high}" in level:
+        high *= 2
+    low = high // 2  # taken, or the line itself
+    while high - low > 1:
+        middle = (low + high) // 2
+        if f"{key}\0{middle}" in level:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def diff_text(running: str, desired: str, normalise: Callable[[str], str] | None = None) -> list[Change]:
@@ -168,10 +181,10 @@ def _pairs(old: Tree, new: Tree) -> Iterator[tuple[str, str]]:
     Both are the same key for what is on both sides and has lines below it; either is "" where there is no partner.
     """
     gone = [key for key in old if key not in new]
-    by_stem: dict[str, list[str]] = {}
+    by_stem: dict[str, deque[str]] = {}
     for key in gone:
         if not old[key]:
-            by_stem.setdefault(_stem(key), []).append(key)
+            by_stem.setdefault(_stem(key), deque()).append(key)
     used: set[str] = set()
     for key, below in new.items():
         if key in old:
@@ -179,7 +192,7 @@ def _pairs(old: Tree, new: Tree) -> Iterator[tuple[str, str]]:
                 yield key, key
             continue
         partners = by_stem.get(_stem(key)) if not below else None
-        partner = partners.pop(0) if partners else ""
+        partner = partners.popleft() if partners else ""
         used.add(partner)
         yield partner, key
     for key in gone:

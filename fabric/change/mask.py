@@ -16,21 +16,24 @@ PLACEHOLDER = "$SECRET{"
 
 _TYPE = r"(?:(?:0|5|7|8a|sha512|sha256|md5|nt-hash|encrypted|clear)\s+)"
 _LINE = re.compile(
-    rf"""(?P<head>\b(?:
+    rf"""(?P<head>(?:\b|^)(?:
             secret | (?<!protocol\ )password | passwd | passphrase | enable\s+(?:secret|password)
-          | (?:tacacs-server|radius-server)\b.*?\bkey
-          | authentication-key\s+\d+\s+\w+ | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
-          | snmp-server\s+community | shared-secret | pre-shared-key | key(?=\s+(?:7|8a|0)\s)
+          | (?:tacacs|radius)\b.*?\bkey | ^\s*key(?=\s+\S+\s*$) | key-id\s+\d+ | message-digest-key\s+\d+\s+\w+
+          | authentication-key(?:\s+\d+\s+[a-z]\w*)? | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
+          | snmp-server\s+community | snmp-server\s+host\b.*?\bversion\s+(?:1|2c)
+          | shared-(?:secret|key) | pre-shared-key | key(?:\s+\S+)?(?=\s+(?:7|8a|0)\s)
         )\s+ )(?P<type>{_TYPE}?)(?P<value>\S+)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_HINTS = re.compile(r"secret|passw|passphrase|\bkey\b|-key|\bauth\b|\bpriv\b|community|token|api_?key", re.IGNORECASE)
+_HINTS = re.compile(
+    r"secret|passw|passphrase|\bkey\b|-key|\bauth\b|\bpriv\b|community|snmp-server\s+host|token|api_?key", re.IGNORECASE
+)
 _ASSIGNED = re.compile(
     r"(?P<head>\b[\w.-]*(?:password|passwd|passphrase|secret|private_?key|psk|api_?key|token)[\w.-]*\"?\s*[=:]\s*)(?P<value>\S.*)",
     re.IGNORECASE,
 )
 _KEY = re.compile(
-    r"(?:^|[_-])(?:password|passwd|passphrase|secret|psk|token)s?$|private_?key$|auth_?key$|api_?key$"
+    r"(?:^|[_-])(?:password|passwd|passphrase|secret|psk|token)s?$|(?:private|secret|shared|auth|api|encryption)_?key$"
     r"|(?:Password|Secret|PrivateKey|Psk|AuthKey|ApiKey|Token)$|^community(?:_?string)?$",
     re.IGNORECASE,
 )

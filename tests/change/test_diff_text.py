@@ -103,6 +103,11 @@ def test_hidden_lines_are_taken_out_before() -> None:
     assert diff_text("interface E1\n   mtu 1\n", "interface E1\n   no shutdown\n   mtu 1\n", normalise) == []
 
 
+def test_many_equal_lines_are_counted_in_reasonable_time() -> None:
+    line = "neighbor 10.0.0.1 remote-as 5\n"
+    assert sum(len(change.lines) for change in diff_text(line * 30_000, line * 3)) == 29_997
+
+
 def test_subjects() -> None:
     changes = diff_text(INTERFACE.format(mtu=1) + BGP.format(asn=1), INTERFACE.format(mtu=2) + BGP.format(asn=2))
     assert [change.subject for change in changes] == ["Ethernet3/1/1", "10.1.0.1"]
