@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "catalog": ("fabric.cli.catalog:catalog", "What hardware can do, with sources."),
     "check": ("fabric.cli.check:check", "Can the declared cluster be built? Errors, then warnings."),
     "explain": ("fabric.cli.explain:explain", "Where a value comes from: formula and source."),
+    "export": ("fabric.cli.export:export", "The design in the forms of other tools: containerlab."),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),

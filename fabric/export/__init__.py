@@ -1,1 +1,1 @@
-"""See DESIGN: one room of the house."""
+"""The design in other tools' forms."""
