@@ -1,0 +1,129 @@
+"""Inventory from a cluster's spec: the switches and hosts that cluster.yaml declares, by the same code as the command `fabric`."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansible.errors import AnsibleParserError
+from ansible.plugins.inventory import BaseInventoryPlugin
+
+if TYPE_CHECKING:
+    from ansible.inventory.data import InventoryData
+    from ansible.parsing.dataloader import DataLoader
+
+    from fabric.design.fabric import Fabric
+    from fabric.design.model import Host, Switch
+
+DOCUMENTATION = """
+name: fabric
+short_description: Switches and hosts of a cluster, from its cluster.yaml
+description:
+  - Reads files named C(cluster.yaml). The Python that runs Ansible must have the package clusterfabric.
+  - "Groups of switches: C(switches); by role C(rtsw), C(ctsw), C(atsw); by operating system C(eos), C(fboss)."
+  - "Groups of hosts: C(gpu_hosts)."
+  - "Groups of both: C(zone_1), C(zone_2), ...; by deployment state C(planned), C(drained)."
+  - "Variables of a switch: C(ansible_host) (its management address), C(nos), C(role), C(zone) (0 for an ATSW), C(model)."
+  - "Variables of a host: C(role) (C(host)), C(zone), C(model). The design gives hosts no management address."
+  - "Variable of all: C(fabric_spec), the path of the spec."
+options: {}
+"""
+
+SPEC = "cluster.yaml"
+
+
+class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
+    """See DOCUMENTATION."""
+
+    NAME = "fabric"
+
+    def verify_file(self, path: str) -> bool:
+        """A spec is known by its name."""
+        return bool(super().verify_file(path)) and Path(path).name == SPEC
+
+    def parse(self, inventory: InventoryData, loader: DataLoader, path: str, cache: bool = True) -> None:
+        """Fills the inventory. AnsibleParserError with file:line:column for what is wrong in the spec."""
+        super().parse(inventory, loader, path, cache)
+        gc.disable()  # nothing of an inventory is garbage before the process ends
+        try:
+            fill(inventory, load(path), path)
+        finally:
+            gc.freeze()
+            gc.enable()
+
+
+def load(path: str) -> Fabric:
+    """The designed cluster at `path`."""
+    try:
+        from fabric.design.load import load_cluster
+        from fabric.errors import FabricError, FabricErrors
+    except ImportError as error:
+        raise AnsibleParserError(
+            f"{path}: the Python that runs Ansible has no package clusterfabric ({error}); pip install it there"
+        ) from error
+    try:
+        return load_cluster(Path(path)).fabric
+    except FabricErrors as errors:
+        more = len(errors.errors) - 1
+        raise AnsibleParserError(f"{errors.errors[0]}{f' (and {more:,} more: fabric check)' if more else ''}") from None
+    except FabricError as error:
+        raise AnsibleParserError(str(error)) from None
+
+
+def fill(inventory: InventoryData, fabric: Fabric, path: str) -> None:
+    """All devices with their groups and variables. What a group has in common is a variable of the group: that is faster."""
+    from fabric.design.ip import fmt4
+
+    groups = _Groups(inventory)
+    inventory.set_variable("all", "fabric_spec", str(Path(path).absolute()))
+    for role in ("rtsw", "ctsw", "atsw"):
+        groups.variables(role, {"role": role})
+        groups.child("switches", role)
+    groups.variables("atsw", {"zone": 0})
+    for nos in ("eos", "fboss"):
+        groups.variables(nos, {"nos": nos})
+    for zone in fabric.zones:
+        groups.variables(f"zone_{zone}", {"zone": zone})
+    groups.variables("gpu_hosts", {"role": "host", "model": fabric.spec.hosts.platform})
+    for switch in fabric.switches:
+        groups.add(switch, (switch.role, switch.nos))
+        inventory.set_variable(switch.name, "ansible_host", fmt4(switch.management))
+        inventory.set_variable(switch.name, "model", switch.model)
+    for host in fabric.hosts():
+        groups.add(host, ("gpu_hosts",))
+
+
+class _Groups:
+    """Adds hosts to groups, and makes a group when it is first used."""
+
+    def __init__(self, inventory: InventoryData) -> None:
+        self._inventory = inventory
+        self._made: set[str] = set()
+
+    def _group(self, name: str) -> None:
+        if name not in self._made:
+            self._inventory.add_group(name)
+            self._made.add(name)
+
+    def child(self, group: str, child: str) -> None:
+        """A group of groups."""
+        self._group(group)
+        self._group(child)
+        self._inventory.add_child(group, child)
+
+    def add(self, device: Switch | Host, groups: Iterable[str]) -> None:
+        """A device in its groups, that of its zone and that of its state."""
+        more = [f"zone_{device.zone}"] if device.zone else []
+        if device.state != "deployed":
+            more.append(device.state)
+        for group in (*groups, *more):
+            self._group(group)
+            self._inventory.add_host(device.name, group)
+
+    def variables(self, group: str, values: Mapping[str, Any]) -> None:
+        """Variables of a group."""
+        self._group(group)
+        for key, value in values.items():
+            self._inventory.set_variable(group, key, value)
