@@ -57,9 +57,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return "-" if value is None else str(value)
 
 
 def _line(row: list[str], widths: list[int], numeric: list[bool]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
     """Counts, ratios, spare, cables, power, zone by zone where zones differ."""
     total = sum(known.switches.values())
     parts = ", ".join(f"{count:,} {role.upper()}" for role, count in known.switches.items() if count)
-    yield f"{fabric.spec.name}: {known.gpus:,} GPUs in {known.hosts:,} hosts, {known.racks:,} racks, {len(known.zones)} zones"
+    yield f"{fabric.spec.name}: {known.gpus:,} GPUs in {known.hosts:,} hosts, {known.racks:,} racks, {_count(len(known.zones), 'zone')}"
     yield f"switches   {total:,}: {parts}"
     yield "links      " + ", ".join(f"{count:,} {_TIERS[tier]}" for tier, count in known.links.items() if count)
     yield f"BGP        {known.sessions:,} sessions between switches ({fabric.spec.plan.family})"
@@ -28,8 +29,15 @@ def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
         yield "optics     " + ", ".join(f"{count:,} {name}" for name, count in transceivers.items())
     if known.atsw_ports:
         yield f"ATSW       {known.atsw_ports_used} of {known.atsw_ports} ports used"
+    states = Counter(switch.state for switch in fabric.switches if switch.state != "deployed")
+    if states:
+        yield "state      " + ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     for first, last, zone in _alike(known.zones):
         yield from _zone(zone, f"zone {first}" if first == last else f"zones {first}-{last}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 _TIERS = {"host": "NIC-RTSW", "rtsw": "RTSW-CTSW", "ctsw": "CTSW-ATSW"}
@@ -61,8 +69,8 @@ def _zone(zone: ZoneFigures, name: str) -> Iterator[str]:
             f"  CTSW     {zone.ctsw.ports_down} down, {zone.ctsw.ports_up} up: {_ratio(zone.ctsw.by_port)} by port, "
             f"{_ratio(zone.host_ratio)} of the NICs' bandwidth; {used}"
         )
-    what = "hosts" if zone.rack_watts_whole else "GPUs alone"
-    yield f"  rack     {zone.rack_watts / 1000:g} of {zone.rack_budget_watts / 1000:g} kW ({what})"
+    what = "hosts" if zone.rack_watts_whole else "GPUs alone" if zone.rack_watts is not None else "set hosts.power_w"
+    yield f"  rack     {zone.power} ({what})"
 
 
 def _ratio(value: Fraction | None) -> str:

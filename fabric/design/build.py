@@ -63,7 +63,8 @@ def design(spec: ClusterSpec) -> Fabric:
     """
     problems = _Problems()
     problems.attempt(("hosts", "platform"), lambda: catalog().host(spec.hosts.platform))
-    problems.attempt(("hosts", "nic"), lambda: catalog().nic(spec.hosts.nic))
+    if spec.hosts.nic is not None:
+        problems.attempt(("hosts", "nic"), partial(catalog().nic, spec.hosts.nic))
     problems.found += zone_problems(spec)
     problems.stop()
     platform = catalog().host(spec.hosts.platform)

@@ -140,7 +140,7 @@ def zone_facts(fabric: Fabric, number: int) -> dict[str, Fact]:
             ("backend", "rack_profiles", zone.profile, "uplinks"),
         ),
         "power": (
-            f"{zone.rack_watts / 1000:g} of {zone.rack_budget_watts / 1000:g} kW",
+            zone.power,
             "power of a rack" if zone.rack_watts_whole else "power of a rack's GPUs alone",
             "hosts x hosts.power_w" if zone.rack_watts_whole else "hosts x GPUs x TDP of the catalog",
             ("hosts", "power_w"),

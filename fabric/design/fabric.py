@@ -267,6 +267,11 @@ class Fabric:
             )  # fmt: skip
 
     @property
+    def nic_model(self) -> str:
+        """Catalog name of the back-end NIC: the spec's, else the platform's own."""
+        return self.spec.hosts.nic or self.platform.nic.value
+
+    @property
     def nic_names(self) -> tuple[str, ...]:
         """Back-end interface names of a host in rail order (RDMA device names where no interface names are known)."""
         names = self.platform.backend_ifnames or self.platform.hcas
@@ -287,17 +292,19 @@ class Fabric:
                 if switch.role == role:
                     for port in self.ports(switch):
                         if port.role in ("host", "down"):
-                            yield _link(tier, switch, port)
+                            yield _link(tier, switch, port, self.by_name.get(port.peer))
 
 
 def _enabled(switch: Switch, peer: Switch) -> bool:
     return switch.state != "planned" and peer.state != "planned"
 
 
-def _link(tier: str, switch: Switch, port: Port) -> Link:
+def _link(tier: str, switch: Switch, port: Port, peer: Switch | None) -> Link:
+    drained = "drained" in (switch.state, peer.state if peer else "deployed")
+    state: State = "planned" if not port.enabled else "drained" if drained else "deployed"
     return Link(
         tier, switch.name, port.slot.name, port.peer, port.peer_port, port.cabled,  # type: ignore[arg-type]
-        port.local4, port.peer4, port.local6, port.peer6, port.len6, not port.enabled,
+        port.local4, port.peer4, port.local6, port.peer6, port.len6, state,
     )  # fmt: skip
 
 

@@ -48,9 +48,15 @@ class ZoneFigures:
     spare: int
     ctsw_ports_used: int
     ctsw_ports: int
-    rack_watts: int
+    rack_watts: int | None
     rack_watts_whole: bool
     rack_budget_watts: int
+
+    @property
+    def power(self) -> str:
+        """Power of a rack in words: what is known to be drawn, of what it delivers."""
+        drawn = "?" if self.rack_watts is None else f"{self.rack_watts / 1000:g}"
+        return f"{drawn} of {self.rack_budget_watts / 1000:g} kW"
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,15 +124,17 @@ def _table(line_card: str) -> HeadroomTable | None:
     return catalog().asic(catalog().line_card(line_card).asic).headroom_by_length
 
 
-def rack_power_w(fabric: Fabric, plan: ZonePlan) -> tuple[int, bool]:
-    """(watts of the hosts in a rack, whether that is all they draw); without `hosts.power_w` only the GPUs' TDP
-    counts.
+def rack_power_w(fabric: Fabric, plan: ZonePlan) -> tuple[int | None, bool]:
+    """(watts of the hosts in a rack, whether that is all they draw).
+
+    Without `hosts.power_w` only the GPUs' TDP counts; None when the catalog does not know that either.
     """
     declared = fabric.spec.hosts.power_w
     if declared is not None:
         return declared * plan.profile.hosts, True
-    tdp = fabric.platform.gpu_tdp_w.value if fabric.platform.gpu_tdp_w else 0
-    return tdp * fabric.platform.gpus.value * plan.profile.hosts, False
+    if fabric.platform.gpu_tdp_w is None:
+        return None, False
+    return fabric.platform.gpu_tdp_w.value * fabric.platform.gpus.value * plan.profile.hosts, False
 
 
 def rack_budget_w(plan: ZonePlan) -> int:
@@ -143,7 +145,7 @@ def rack_budget_w(plan: ZonePlan) -> int:
 def _power(fabric: Fabric, plan: ZonePlan) -> Iterator[DesignError]:
     watts, whole = rack_power_w(fabric, plan)
     budget = rack_budget_w(plan)
-    if watts > budget:
+    if watts is not None and watts > budget:
         part = "hosts draw" if whole else "hosts' GPUs alone draw"
         yield DesignError(
             ("backend", "rack_profiles", plan.profile_name, "rack"),

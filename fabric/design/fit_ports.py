@@ -120,7 +120,7 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
         )
     if profile.uplinks > len(ports.uplinks):
         yield DesignError((*path, "uplinks"), f"{profile.uplinks} uplinks are declared, {box} has {len(ports.uplinks)}")
-    nic = catalog().nic(fabric.spec.hosts.nic)
+    nic = catalog().nic(fabric.nic_model)
     if ports.host_speed_gbps > nic.speed_gbps.value:  # said once, as all profiles have the one NIC
         yield DesignError(
             ("hosts", "nic"), f"{nic.name} runs at {nic.speed_gbps.value}G, the host ports at {ports.host_speed_gbps}G"

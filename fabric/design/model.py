@@ -116,7 +116,12 @@ class Link:
     a6: int | None
     b6: int | None
     len6: int
-    planned: bool
+    state: State
+
+    @property
+    def planned(self) -> bool:
+        """True when an end is only planned, so that the cable need not be there."""
+        return self.state == "planned"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def links(fabric: Fabric, chosen: Chosen) -> Table:
             k.cabled.length_m,
             k.cabled.speed_gbps,
             *_pairs(k.a4, k.b4, k.a6, k.b6),
-            "planned" if k.planned else "deployed",
+            k.state,
         )
         for k in fabric.links()
         if _is_in(chosen, k.a, k.b)
@@ -134,7 +134,7 @@ def racks(fabric: Fabric, chosen: Chosen) -> Table:
                 (
                     plan.number, rack, plan.profile_name, plan.profile.rack, switch, " ".join(hosts),
                     f"{fmt4(four.base)}/{four.length}" if four else None, f"{fmt6(six.base)}/{six.length}" if six else None,
-                    zone.rack_watts / 1000, zone.rack_budget_watts / 1000,
+                    None if zone.rack_watts is None else zone.rack_watts / 1000, zone.rack_budget_watts / 1000,
                 )
             )  # fmt: skip
     return Table(

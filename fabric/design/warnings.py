@@ -12,6 +12,7 @@ from fabric.design.fabric import Fabric, matches
 from fabric.design.figures import Figures, figures
 from fabric.design.fit_settings import needed_ecmp
 from fabric.design.remark import Remark
+from fabric.design.suggest import near
 from fabric.design.unused import unused
 
 
@@ -114,12 +115,9 @@ def _speeds(fabric: Fabric) -> Iterator[Remark]:
 def _power(known: Figures) -> Iterator[Remark]:
     for zone in {zone.profile: zone for zone in known.zones}.values():
         if not zone.rack_watts_whole:
-            yield Remark(
-                ("hosts", "power_w"),
-                "power-unknown",
-                f"racks of {zone.profile}: the GPUs alone draw {zone.rack_watts / 1000:g} of {zone.rack_budget_watts / 1000:g} kW; "
-                "set hosts.power_w to have the whole checked",
-            )
+            who = "the GPUs alone draw" if zone.rack_watts is not None else "nothing is known of what the hosts draw:"
+            text = f"racks of {zone.profile}: {who} {zone.power}; set hosts.power_w to have the whole checked"
+            yield Remark(("hosts", "power_w"), "power-unknown", text)
             return
 
 
@@ -155,17 +153,17 @@ def _names(fabric: Fabric) -> Iterator[Remark]:
 
 def _matches(fabric: Fabric) -> Iterator[Remark]:
     """Overrides and states that match no device."""
-    hosts = None
+    hosts = [host.name for host in fabric.hosts()] if fabric.spec.state else []
     for section in ("overrides", "state"):
         for index, entry in enumerate(getattr(fabric.spec, section)):
             match = entry.match
             if any(matches(match, switch.name, switch.role, switch.zone) for switch in fabric.switches):
                 continue
-            if section == "state" and match.role in (None, "host"):
-                hosts = hosts if hosts is not None else list(fabric.hosts())
-                if any(matches(match, host.name, "host", host.zone) for host in hosts):
-                    continue
-            yield Remark((section, index, "match"), "matches-nothing", "matches no device")
+            if section == "state" and any(matches(match, host.name, "host", host.zone) for host in fabric.hosts()):
+                continue
+            hint = near(match.name, [*fabric.by_name, *hosts]) if match.name else ""
+            said = f", so it changes nothing{'; ' + hint if hint.startswith('did') else ''}"
+            yield Remark((section, index, "match"), "matches-nothing", f"matches no device{said}")
 
 
 def _asns(fabric: Fabric) -> Iterator[Remark]:

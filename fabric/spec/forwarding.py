@@ -59,7 +59,7 @@ class LoadBalancing(Model):
 class Cable(Model):
     """The cable of one tier."""
 
-    cable: str = Field(description="Cable model in the catalog (`fabric catalog list cables`).", examples=["400g-fr4"])
+    cable: str = Field(description="Cable model in the catalog (`fabric catalog list cable`).", examples=["400g-fr4"])
     length_m: float = Field(
         gt=0, le=10_000, description="Longest run of this tier, in metres; checked against PFC headroom."
     )

@@ -59,9 +59,11 @@ class Hosts(Model):
     """The GPU hosts."""
 
     platform: str = Field(
-        description="Host model in the catalog (`fabric catalog list hosts`).", examples=["grand-teton-h100"]
+        description="Host model in the catalog (`fabric catalog list host`).", examples=["grand-teton-h100"]
     )
-    nic: str = Field("connectx-7", description="Back-end NIC model in the catalog.")
+    nic: str | None = Field(
+        None, description="Back-end NIC model (`fabric catalog list nic`); the platform's own when null."
+    )
     power_w: int | None = sourced(
         None,
         "Power that one host may draw; without it only the GPUs' own TDP is counted.",
