@@ -72,8 +72,10 @@ def load_manifest(folder: Path) -> Manifest | None:
         return _parse(json.loads(data))
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise FabricError(f"{path} is damaged: {type(error).__name__}: {str(error)[:120]}", hint=hint) from error
+    except ValueError as error:
+        raise FabricError(f"{path} is damaged: {str(error)[:120]}", hint=hint) from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FabricError(f"{path} is damaged: a field is missing, or is not what it should be", hint=hint) from error
 
 
 def _parse(data: Any) -> Manifest:

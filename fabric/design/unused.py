@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from fabric.design.fabric import Fabric, matches
 from fabric.design.fit_settings import secrets_used
@@ -12,7 +13,7 @@ _CODE = "no-effect"
 
 
 def unused(fabric: Fabric) -> Iterator[Remark]:
-    """Rack profiles of no zone, secrets that nothing names, weights of strict queues, images, hosts that are drained."""
+    """All remarks: of the cluster, of its management, of an operating system, of single devices."""
     spec = fabric.spec
     used = {plan.profile_name for plan in fabric.zones.values()}
     for name in spec.roce.rack_profiles:
@@ -27,7 +28,42 @@ def unused(fabric: Fabric) -> Iterator[Remark]:
             yield Remark(("qos", name, "weight"), _CODE, "a queue with strict priority has no weight")
     if spec.load_balancing.method != "dlb" and "flowlets" in spec.load_balancing.model_fields_set:
         yield Remark(("load_balancing", "flowlets"), _CODE, f"method {spec.load_balancing.method} has no flowlets")
+    yield from _management(fabric)
+    yield from _by_nos(fabric)
     yield from _single(fabric)
+
+
+def _management(fabric: Fabric) -> Iterator[Remark]:
+    """Users that cannot log in, servers that the management network cannot reach."""
+    management = fabric.spec.management
+    if management is None:
+        return
+    for index, user in enumerate(management.users):
+        if user.password_hash is None and user.ssh_key is None:
+            yield Remark(
+                ("management", "users", index), _CODE, f"{user.name} has neither a password nor a key to log in with"
+            )
+    tacacs = management.tacacs.servers if management.tacacs else []
+    for path, servers in (
+        (("dns",), management.dns), (("ntp",), management.ntp), (("syslog",), management.syslog), (("tacacs", "servers"), tacacs),
+    ):  # fmt: skip
+        for index, server in enumerate(servers):
+            if ":" in server:
+                yield Remark(
+                    ("management", *path, index), _CODE, f"{server} cannot be reached: the management network is IPv4"
+                )
+
+
+def _by_nos(fabric: Fabric) -> Iterator[Remark]:
+    """What only one network operating system has, in a cluster without it."""
+    spec = fabric.spec
+    nos = {switch.nos for switch in fabric.switches}
+    if "fboss" not in nos:
+        for name in sorted(spec.fboss.model_fields_set):
+            yield Remark(("fboss", name), _CODE, "no switch of this cluster runs FBOSS")
+    tiers = [{switch.nos for switch in fabric.switches if switch.role == role} for role in ("rtsw", "ctsw", "atsw")]
+    if spec.bgp.bfd is not None and not any("eos" in lower and "eos" in upper for lower, upper in pairwise(tiers)):
+        yield Remark(("bgp", "bfd"), _CODE, "no session has EOS at both ends, and only such sessions run BFD")
 
 
 def _single(fabric: Fabric) -> Iterator[Remark]:
@@ -37,6 +73,8 @@ def _single(fabric: Fabric) -> Iterator[Remark]:
             yield Remark(
                 ("overrides", index, "set", "image"), _CODE, "no configuration file holds the image: it is not rendered"
             )
+        if override.set.sflow_sample_rate is not None and not (fabric.spec.management and fabric.spec.management.sflow):
+            yield Remark(("overrides", index, "set", "sflow_sample_rate"), _CODE, "management.sflow is not declared")
         if not override.set.model_fields_set:
             yield Remark(("overrides", index, "set"), _CODE, "sets nothing")
         if override.match.role == "host":

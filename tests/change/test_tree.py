@@ -179,12 +179,12 @@ REFUSED = [
     ),
     (
         damaged,
-        "{out}/manifest.json is damaged: JSONDecodeError: Expecting value: line 1 column 12 (char 11)"
+        "{out}/manifest.json is damaged: Expecting value: line 1 column 12 (char 11)"
         " (hint: it is not a manifest that fabric wrote; choose another folder)",
     ),
     (
         escaping_manifest,
-        "{out}/manifest.json is damaged: ValueError: '../victim' is not a path of this tree"
+        "{out}/manifest.json is damaged: '../victim' is not a path of this tree"
         " (hint: it is not a manifest that fabric wrote; choose another folder)",
     ),
     (

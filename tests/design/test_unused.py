@@ -18,6 +18,23 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str | int, ...]]] = {
     "flowlets": ({"load_balancing": {"flowlets": {"table_size": 512}}}, ("load_balancing", "flowlets")),
     "image": ({"overrides": [{"match": {"zone": 1}, "set": {"image": "x"}}]}, ("overrides", 0, "set", "image")),
     "nothing set": ({"overrides": [{"match": {"zone": 1}, "set": {}}]}, ("overrides", 0, "set")),
+    "user": ({"management.users.0.password_hash": None}, ("management", "users", 0)),
+    "server": ({"management.ntp": ["10.0.0.20", "2001:db8::1"]}, ("management", "ntp", 1)),
+    "sample rate": (
+        {"overrides": [{"match": {"zone": 1}, "set": {"sflow_sample_rate": 20000}}], "management.sflow": None},
+        ("overrides", 0, "set", "sflow_sample_rate"),
+    ),
+    "fboss": (
+        {"fboss": {"sdk": "sai"}, "backend.zones.0.rack_profile": "eos-rack"},
+        ("fboss", "sdk"),
+    ),
+    "bfd": (
+        {
+            "bgp.bfd": {"interval_ms": 300},
+            "backend.ctsw": {"model": "minipack2", "line_card": None, "nos": "fboss", "uplinks": 2},
+        },
+        ("bgp", "bfd"),
+    ),
     "drained host": ({"state": [{"match": {"role": "host"}, "state": "drained"}]}, ("state", 0, "state")),
 }
 
