@@ -56,11 +56,13 @@ def _mtu(spec: ClusterSpec) -> Iterator[DesignError]:
 
 
 def _models(fabric: Fabric) -> dict[tuple[str, str], Path]:
-    """(model, NOS) of every tier -> where the spec chooses it."""
+    """(model, NOS) of every tier -> where the spec chooses it; a rack profile without racks chooses nothing."""
     backend = fabric.spec.roce
+    used = {plan.profile_name for plan in fabric.zones.values()}
     found: dict[tuple[str, str], Path] = {}
     for name, profile in backend.rack_profiles.items():
-        found[(profile.switch, profile.nos)] = ("backend", "rack_profiles", name)
+        if name in used:
+            found[(profile.switch, profile.nos)] = ("backend", "rack_profiles", name)
     for tier, box in (("ctsw", backend.ctsw), ("atsw", backend.atsw)):
         if box is not None:
             found.setdefault((box.model, box.nos), ("backend", tier))

@@ -57,3 +57,13 @@ def test_override_of_a_late_switch_is_said(own: dict[str, Any], said: str, make_
     changes = {"overrides": [{"match": {"name": "z02-ctsw02"}, "set": own}]}
     assert any(said in remark.message for remark in unsupported(make_fabric("lab", changes)))
     assert not any(said in remark.message for remark in unsupported(make_fabric("lab")))
+
+
+def test_rack_profile_without_racks_refuses_nothing(make_fabric: Callable[..., Fabric]) -> None:
+    """Its FBOSS switches would take neither so many paths nor such a detection time."""
+    changes = {
+        "backend.zones.0.rack_profile": "eos-rack",
+        "bgp.ecmp_width": 600,
+        "qos": {"pfc_watchdog": {"detect_ms": 210}},
+    }
+    assert make_fabric("lab", changes).spec.bgp.ecmp_width == 600
