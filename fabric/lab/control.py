@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ def ask(
     with socket.socket(socket.AF_UNIX) as channel:
         channel.settimeout(timeout_s)
         try:
-            channel.connect(str(folder / SOCKET))
+            with _short(folder) as path:
+                channel.connect(path)
             channel.sendall(json.dumps({"op": operation, **arguments}).encode() + b"\n")
             with channel.makefile("r", encoding="utf-8") as lines:
                 for line in lines:
@@ -53,12 +56,23 @@ def _result(answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+@contextlib.contextmanager
+def _short(folder: Path) -> Iterator[str]:
+    """A path of the socket that fits the 108 bytes of `sun_path`, however long the folder's is."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
+
+
 class Listener:
     """The supervisor's end."""
 
     def __init__(self, folder: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(folder / SOCKET))
+        with _short(folder) as path:
+            self._socket.bind(path)
         (folder / SOCKET).chmod(0o600)
         self._socket.listen(16)
 

@@ -54,16 +54,32 @@ def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str 
     prepare(node)
     conf = config_dir(node) / "frr.conf"
     conf.write_text(text, encoding="utf-8")
+    # Given the whole text, zebra would log every line that is bgpd's.
+    (config_dir(node) / "zebra.conf").write_text(_of_zebra(text), encoding="utf-8")
     log = f"file:{run_dir(node)}/frr.log"
     missing = [daemon for daemon in daemons if not running(node, daemon)]
     for daemon in missing:
         # Unix sockets of a killed daemon would make vtysh wait for an answer.
         (run_dir(node) / f"{daemon}.vty").unlink(missing_ok=True)
         run([
-            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", _user(), "-g", _user(), "-f", str(conf),
+            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", _user(), "-g", _user(), "-f", str(config_dir(node) / "zebra.conf" if daemon == "zebra" else conf),
             "--log", log, "--log-level", "warnings",
         ])  # fmt: skip
     wait(node, missing, timeout_s)
+
+
+def _of_zebra(text: str) -> str:
+    """The lines of an integrated configuration that zebra understands: its own, and the blocks of interfaces and VRFs."""
+    kept: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if not line.startswith((" ", "!", "exit")):
+            inside = line.startswith(
+                ("frr ", "hostname ", "log ", "interface ", "vrf ", "ip route ", "ipv6 route ", "ip nht ", "ipv6 nht ")
+            )
+        if inside:
+            kept.append(line)
+    return "\n".join([*kept, ""])
 
 
 def wait(node: str, daemons: list[str], timeout_s: float = 20.0) -> None:

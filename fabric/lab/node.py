@@ -168,6 +168,7 @@ def _mounts(folder: Path, binds: Mapping[str, str]) -> None:
         Path(place).mkdir(parents=True, exist_ok=True)
         syscalls.bind(str(disk), place)
     syscalls.mount("proc", "/proc", "proc")
+    syscalls.mount("sysfs", "/sys", "sysfs", syscalls.MS_NOSUID)  # /sys/class/net is that of who mounts it
 
 
 def _copy_files(source: Path, target: Path) -> None:
@@ -245,7 +246,7 @@ def management_batch(address: str, gateway: str) -> list[str]:
         f"addr replace {address} dev {MANAGEMENT} noprefixroute",
         f"rule add from {own} lookup 99 priority 99",
         f"route replace {_network(address)} dev {MANAGEMENT} table 99",
-        f"route replace default via {gateway} dev {MANAGEMENT} table 99",
+        f"route replace default via {gateway} dev {MANAGEMENT} table 99 onlink",
     ]
 
 

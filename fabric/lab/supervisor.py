@@ -184,7 +184,9 @@ def _leave(folder: Path) -> None:
     syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWUTS | syscalls.NEWIPC | syscalls.NEWPID)
     pid = os.fork()
     if pid:
-        (folder / "pid").write_text(f"{pid} {proc.start_time(pid)}", encoding="ascii")
+        part = folder / "pid.part"
+        part.write_text(f"{pid} {proc.start_time(pid)}", encoding="ascii")
+        part.replace(folder / "pid")  # whole at any moment: who finds no living pid there takes the lab for dead
         os._exit(0)
     os.setsid()
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -92,11 +93,14 @@ def _claim(lab: Lab) -> None:
         if lab.supervisor() is not None:
             raise FabricError("the lab of this spec is up already, or just coming up", hint="fabric lab down SPEC")
         lab.remove()
+    # Renamed into place whole, since a folder without a living pid is taken for that of a dead lab.
+    part = Path(tempfile.mkdtemp(prefix=".", dir=lab.folder.parent))
+    (part / PID_FILE).write_text(f"{os.getpid()} {start_time(os.getpid())}", encoding="ascii")
     try:
-        lab.folder.mkdir(mode=0o700)
-    except FileExistsError:
+        part.rename(lab.folder)
+    except OSError:
+        shutil.rmtree(part)
         raise FabricError("the lab of this spec is just coming up") from None
-    (lab.folder / PID_FILE).write_text(f"{os.getpid()} {start_time(os.getpid())}", encoding="ascii")
 
 
 def _start(lab: Lab) -> subprocess.Popen[bytes]:
