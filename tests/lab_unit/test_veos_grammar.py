@@ -88,21 +88,44 @@ def test_every_golden_line_with_one_letter_wrong_is_refused_or_is_a_free_text() 
 @pytest.mark.parametrize(
     ("entered", "kept"),
     [
-        ("interface et3/1/1\ndesc  to  rack 1\nmt 9000\nno sh\nno switch", ["interface Ethernet3/1/1", "   description to  rack 1", "   mtu 9000", "   no switchport"]),
+        (
+            "interface et3/1/1\ndesc  to  rack 1\nmt 9000\nno sh\nno switch",
+            ["interface Ethernet3/1/1", "   description to  rack 1", "   mtu 9000", "   no switchport"],
+        ),
         ("interface Ethernet3/1/1\nmtu 9000\nmtu 9214", ["interface Ethernet3/1/1", "   mtu 9214"]),
         ("interface Ethernet3/1/1\nshutdown\nmtu 9000\nno mtu\ndefault shutdown", ["interface Ethernet3/1/1"]),
         ("hostname a\nno hostname", []),
-        ("qos map dscp 24 26 to traffic-class 3\nqos map dscp 1 9 to traffic-class 0", ["qos map dscp 1 to traffic-class 0"]),
+        (
+            "qos map dscp 24 26 to traffic-class 3\nqos map dscp 1 9 to traffic-class 0",
+            ["qos map dscp 1 to traffic-class 0"],
+        ),
         ("ip routing\nno ip routing vrf MGMT\nno ip routing", ["no ip routing vrf MGMT"]),
-        ("router bgp 1\nneighbor 10.0.0.1 remote-as 2\nno neighbor 10.0.0.1 shutdown", ["router bgp 1", "   neighbor 10.0.0.1 remote-as 2", "   no neighbor 10.0.0.1 shutdown"]),
+        (
+            "router bgp 1\nneighbor 10.0.0.1 remote-as 2\nno neighbor 10.0.0.1 shutdown",
+            ["router bgp 1", "   neighbor 10.0.0.1 remote-as 2", "   no neighbor 10.0.0.1 shutdown"],
+        ),
         ("router bgp 1\nneighbor 10.0.0.1 shutdown\ndefault neighbor 10.0.0.1 shutdown", ["router bgp 1"]),
-        ("router bgp 1\nneighbor G peer group\nneighbor 10.0.0.1 peer group G\naddress-family ipv4\nneighbor G activate\nexit\nno neighbor G peer group", ["router bgp 1", "   address-family ipv4"]),
-        ("router bgp 1\nneighbor G route-map A in\nneighbor G route-map B in", ["router bgp 1", "   neighbor G route-map B in"]),
-        ("router bgp 1\nneighbor 2001:db8::1 remote-as 3\nneighbor 10.0.0.10 remote-as 2\nneighbor 10.0.0.9 remote-as 2\nneighbor G peer group",
-         ["router bgp 1", "   neighbor G peer group", "   neighbor 10.0.0.9 remote-as 2", "   neighbor 10.0.0.10 remote-as 2", "   neighbor 2001:db8::1 remote-as 3"]),
+        (
+            "router bgp 1\nneighbor G peer group\nneighbor 10.0.0.1 peer group G\naddress-family ipv4\nneighbor G activate\nexit\nno neighbor G peer group",
+            ["router bgp 1", "   address-family ipv4"],
+        ),
+        (
+            "router bgp 1\nneighbor G route-map A in\nneighbor G route-map B in",
+            ["router bgp 1", "   neighbor G route-map B in"],
+        ),
+        (
+            "router bgp 1\nneighbor 2001:db8::1 remote-as 3\nneighbor 10.0.0.10 remote-as 2\nneighbor 10.0.0.9 remote-as 2\nneighbor G peer group",
+            [
+                "router bgp 1",
+                "   neighbor G peer group",
+                "   neighbor 10.0.0.9 remote-as 2",
+                "   neighbor 10.0.0.10 remote-as 2",
+                "   neighbor 2001:db8::1 remote-as 3",
+            ],
+        ),
         ("router bgp 1\nno router bgp\nrouter bgp 2", ["router bgp 2"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_entered_by_hand(entered: str, kept: list[str]) -> None:
     root, complaints = loaded(entered)
     assert complaints == []

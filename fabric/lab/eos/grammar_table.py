@@ -85,14 +85,14 @@ tx-queue | priority = strict | A | | same
 tx-queue | bandwidth percent = <1-100> | A
 tx-queue | bandwidth guaranteed percent = <1-100> | AS
 tx-queue | shape rate = <1-100000000> [{kbps|percent|pps}] | A
-tx-queue | random-detect ecn minimum-threshold = <size> <voq-unit> maximum-threshold <size> <voq-unit> [max-mark-probability <1-100>] [weight <0-15>] | AS
+tx-queue | random-detect ecn minimum-threshold = <int> <voq> maximum-threshold <int> <voq> [max-mark-probability <1-100>] [weight <0-15>] | AS
 tx-queue | random-detect ecn count | AS
 uc-tx-queue | no priority | A
 uc-tx-queue | priority = strict | A | | same
 uc-tx-queue | bandwidth percent = <1-100> | A
 uc-tx-queue | bandwidth guaranteed percent = <1-100> | AS
 uc-tx-queue | shape rate = <1-100000000> [{kbps|percent|pps}] | A
-uc-tx-queue | random-detect ecn minimum-threshold = <size> <xgs-unit> maximum-threshold <size> <xgs-unit> [max-mark-probability <1-100>] [weight <0-15>] | AS
+uc-tx-queue | random-detect ecn minimum-threshold = <int> <xgs> maximum-threshold <int> <xgs> [max-mark-probability <1-100>] [weight <0-15>] | AS
 uc-tx-queue | random-detect ecn count | AS
 -
 global | platform fap buffering egress profile = {unicast|balanced} | A
@@ -210,7 +210,7 @@ global | qos rewrite dscp | A
 global | qos map dscp <0-63>+ to traffic-class <0-7> | AS | | dscp
 global | qos map traffic-class <0-7>+ to tx-queue <0-7> | AS | | natural
 global | qos map traffic-class <0-7>+ to dscp <0-63> | AS | | natural
-global | qos random-detect ecn global-buffer = minimum-threshold <size> <size-unit> maximum-threshold <size> <size-unit> | A
+global | qos random-detect ecn global-buffer = minimum-threshold <int> <unit> maximum-threshold <int> <unit> | A
 -
 global | priority-flow-control pause watchdog default timeout = <seconds> | AS
 global | priority-flow-control pause watchdog default recovery-time = <seconds> | AS
