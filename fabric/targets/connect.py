@@ -120,7 +120,7 @@ class Connection:
             yield
         except ReadTimeout as error:
             self.close()
-            raise DeviceError(f"{self.name}: no end of the answer to {doing!r} in time") from error
+            raise DeviceError(f"{self.name}: no end of the answer to {_short(doing)} in time") from error
         except DeviceError:
             self.close()
             raise
@@ -148,12 +148,13 @@ class Connection:
                 if len(out) + len(err) > ssh.ANSWER_LIMIT:
                     raise ssh.too_long(self.name)
                 if time.monotonic() > end:
-                    raise DeviceError(f"{self.name}: no end of the answer to {command!r} in time")
+                    raise DeviceError(f"{self.name}: no end of the answer to {_short(command)} in time")
             while _drain(channel, out, err):
                 pass
-            if not channel.exit_status_ready():
-                raise DeviceError(f"{self.name}: the connection was lost while {command!r} ran")
-            return Ran(channel.recv_exit_status(), bytes(out), bytes(err))
+            status = channel.recv_exit_status() if channel.exit_status_ready() else -1
+            if status < 0:  # none came: the connection broke, or the command was killed
+                raise DeviceError(f"{self.name}: the connection was lost while {_short(command)} ran")
+            return Ran(status, bytes(out), bytes(err))
         finally:
             channel.close()
 
@@ -235,6 +236,12 @@ class Connection:
             raise ssh.explained(error, self.name, self._login) from error
         except OSError as error:  # an answer of the SFTP server: "Failure" is all it says of a full disk
             raise FileRefusedError(f"{self.name}: {doing}: {error.strerror or error}") from error
+
+
+def _short(command: str) -> str:
+    """The beginning of a command, quoted, for a message of one line."""
+    line = " ".join(command.split())
+    return repr(line if len(line) <= 60 else line[:57] + "...")
 
 
 def _finished(channel: paramiko.Channel) -> bool:

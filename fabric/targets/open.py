@@ -8,7 +8,7 @@ from fabric.targets.base import DeviceRef
 from fabric.targets.device import Device, DeviceError, Login
 
 
-def open_device(ref: DeviceRef, login: Login, fill: Callable[[bytes], bytes]) -> Device:
+def open_device(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes], bytes]) -> Device:
     """The driver of `ref`; it connects when first used. `fill` replaces the secrets' placeholders in what is sent.
 
     DeviceError for a target that has no driver.
@@ -21,4 +21,4 @@ def open_device(ref: DeviceRef, login: Login, fill: Callable[[bytes], bytes]) ->
         from fabric.targets.fboss.device import FbossDevice
 
         return FbossDevice(ref, login, fill)
-    raise DeviceError(f"{ref.name}: there is no driver for {ref.target!r}")
+    raise DeviceError(f"{ref.name} ({model}): there is no driver for {ref.target!r}")

@@ -152,7 +152,7 @@ def _known_network(cause: BaseException, where: str, text: str) -> DeviceError |
         return DeviceError(f"{where}: there is no such host name")
     if isinstance(cause, paramiko.ssh_exception.NoValidConnectionsError | ConnectionRefusedError):
         return DeviceError(f"{where}: connection refused", hint="is its SSH server running?")
-    if isinstance(cause, TimeoutError) or "banner" in text:
+    if isinstance(cause, TimeoutError) or "banner" in text or "No existing session" in text:
         return DeviceError(f"{where}: no answer in time")
     if isinstance(cause, OSError) and cause.strerror:
         return DeviceError(f"{where}: {cause.strerror}")

@@ -18,14 +18,22 @@ _SECRET = re.compile(
     r"(?!peer\b|public-key\b)[^\s%]+",
     re.IGNORECASE,
 )
+_TOKEN = re.compile(r"(at token \d+: )'.*'")
 _BGP_COMMUNITY = re.compile(r"^\W*(?:set|match) (?:ext)?community\b")
 _HEADER = re.compile(r"^!.*$")
 
 
 def refusals(text: str) -> tuple[str, ...]:
-    """The lines in which EOS says no, in its own words, secrets masked; empty when it took all. Warnings start with `! `."""
-    lines = text.splitlines()
-    return tuple(masked(line.strip()) for line in lines if _REFUSAL.match(line) or _PLAIN_REFUSALS.search(line))
+    """The lines in which EOS says no, in its own words; empty when it took all. Warnings start with `! `.
+
+    Secret values are masked. The error repeats the token that it does not like, which may be the secret: so that tokens are
+    masked as well as soon as one line of the answer sets a secret.
+    """
+    said = tuple(line.strip() for line in text.splitlines() if _REFUSAL.match(line) or _PLAIN_REFUSALS.search(line))
+    shown = tuple(masked(line) for line in said)
+    if shown == said and masked(text) == text:
+        return said
+    return tuple(_TOKEN.sub(lambda m: m[1] + "'<secret>'", line) for line in shown)
 
 
 def masked(text: str) -> str:

@@ -145,7 +145,7 @@ class FbossDevice:
         if sums:
             self._must_run(f"printf %s {shlex.quote(sums)} | sha256sum -c --quiet -")
         self._put(f"{folder}/state.staged", b"", 0o600)
-        self._must_run("sync")
+        self._must_run(f"sync -f {quoted} 2>/dev/null || sync")
 
     def _put(self, path: str, content: bytes, mode: int) -> None:
         try:

@@ -55,7 +55,9 @@ unit={unit}
 fail() {{ status=$1; shift; echo "$*" >&2; exit "$status"; }}
 sum() {{ if [ -e "$1" ]; then sha256sum -- "$1" | cut -d' ' -f1; else echo -; fi; }}
 is() {{ [ "$(sum "$1")" = "$2" ]; }}
+flush() {{ sync -f . 2>/dev/null || sync; }}
 state() {{ [ "$(systemctl is-active "$unit.$1" 2>/dev/null)" = "$2" ]; }}
+restart() {{ systemctl restart "$1" && sleep 1 && [ "$(systemctl is-active "$1" 2>/dev/null)" = active ]; }}  # a crash shows late
 put() {{  # put FILE TARGET: by rename, so that nobody ever sees half a file; a link needs no space
   cmp -s -- "$1" "$2" && return 0
   mkdir -p -- "$(dirname -- "$2")" && rm -f -- "$2.fabric-tmp" &&
@@ -73,9 +75,7 @@ def _actions(swaps: Sequence[Swap], otherwise: str) -> list[str]:
     """What puts the files in force: the agent first, as it is the one that can say no; each service once."""
     wanted = dict.fromkeys(sorted((swap.action for swap in swaps), key=lambda action: action != "reload"))
     return [
-        f"fboss2-dev config reload || {otherwise}"
-        if action == "reload"
-        else f"systemctl restart {action} || {otherwise}"
+        f"fboss2-dev config reload || {otherwise}" if action == "reload" else f"restart {action} || {otherwise}"
         for action in wanted
     ]
 
@@ -85,7 +85,7 @@ def _restore(swaps: Sequence[Swap]) -> str:
     for index, target, swap in _quoted(swaps):
         undo = f"rm -f -- {target}" if swap.old_sha256 == ABSENT else f"put old/{index} {target}"
         lines.append(f"{undo} || failed=1")
-    lines += ["sync", *_actions(swaps, "failed=1")]
+    lines += ["flush", *_actions(swaps, "failed=1")]
     lines.append(f'[ "$failed" = 0 ] || fail {NOT_RESTORED} "restore failed"')
     lines.append("if [ -e state.committed ]; then mv -f state.committed state.restored; fi")
     return "\n".join(lines) + "\n"
@@ -106,12 +106,12 @@ def _commit(swaps: Sequence[Swap], folder: str, unit: str) -> str:
         f'systemd-run --on-active="$1" --unit={unit} /bin/sh {restore} >&2 || fail {NOT_ARMED}',
         f'state timer active || fail {NOT_ARMED} "the timer is not active"',
         f"mv -f state.staged state.committed || {{ systemctl stop $unit.timer; fail {NOT_KEPT}; }}",
-        "sync",
+        "flush",
         f'undo() {{ echo "$*" >&2; sh ./restore.sh >&2 || exit {NOT_RESTORED}; systemctl stop $unit.timer; exit {REFUSED}; }}',
     ]
     for index, target, _ in _quoted(swaps):
         lines.append(f'put new/{index} {target} || undo "cannot write" {target}')
-    lines.append("sync")
+    lines.append("flush")
     lines += _actions(swaps, 'undo "the old files are put back"')
     return "\n".join(lines) + "\n"
 
@@ -123,7 +123,7 @@ def _confirm(swaps: Sequence[Swap]) -> str:
             f'is {target} {swap.new_sha256} || fail {DIFFERS} "not the new one:" {target}'
             for _, target, swap in _quoted(swaps)
         ),
-        'systemctl stop "$unit.timer"',
+        'systemctl stop "$unit.timer" 2>/dev/null',
         f'state timer active && fail {DIFFERS} "the timer is still active"',
         f"{{ state service active || state service activating; }} && fail {FIRING}",
         f"[ -e state.committed ] || fail {NOT_COMMITTED}",
@@ -135,7 +135,7 @@ def _rollback(swaps: Sequence[Swap]) -> str:
     lines = [
         "[ -e state.staged ] && exit 0",
         "[ -e state.restored ] || sh ./restore.sh || exit $?",
-        'systemctl stop "$unit.timer"',
+        'systemctl stop "$unit.timer" 2>/dev/null',
         f'state timer active && fail {DIFFERS} "the timer is still active"',
         *(
             f'is {target} {swap.old_sha256} || fail {DIFFERS} "not the old one:" {target}'

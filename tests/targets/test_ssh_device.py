@@ -1,0 +1,118 @@
+"""Reaching a device: host keys, logins, and one clear line for each way in which it fails."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+import pytest
+
+from fabric.targets.base import DeviceRef
+from fabric.targets.device import DeviceError
+from fabric.targets.open import open_device
+from fabric.targets.ssh import fetch_host_key
+from tests.targets.fake_eos import FakeEos
+from tests.targets.fake_ssh import PASSWORD, SshServer
+
+REF = DeviceRef("ctsw1", "ctsw", "eos")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SshServer]:
+    with SshServer(FakeEos(tmp_path).shell, tmp_path).running() as running:
+        yield running
+
+
+def _failure(server: SshServer, tmp_path: Path, **login: Any) -> str:
+    device = open_device(REF, "7808", server.login(tmp_path, **login), bytes)
+    with pytest.raises(DeviceError) as caught:
+        device.pending()
+    device.close()
+    assert "\n" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_unknown_host_key_is_refused(server: SshServer, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for known_hosts in (str(tmp_path / "empty"), str(tmp_path / "none"), None):
+        said = _failure(server, tmp_path, known_hosts=known_hosts)
+        assert said == "host key of ctsw1 is not known (hint: fabric trust SPEC)"
+
+
+def test_a_changed_host_key_is_refused_in_its_own_words(server: SshServer, tmp_path: Path) -> None:
+    login = server.login(tmp_path)
+    other = " ".join(asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().split()[:2])
+    Path(login.known_hosts or "").write_text(f"[127.0.0.1]:{server.port} {other}\n")
+    device = open_device(REF, "7808", login, bytes)
+    with pytest.raises(DeviceError, match="host key has changed"):
+        device.pending()
+
+
+def test_a_wrong_password(server: SshServer, tmp_path: Path) -> None:
+    assert "login refused for user 'netops'" in _failure(server, tmp_path, password="wrong")
+
+
+def test_no_way_to_log_in(server: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    assert "no key and no password" in _failure(server, tmp_path, password=None)
+    assert "there is no key file" in _failure(server, tmp_path, key_file=str(tmp_path / "none"))
+
+
+def test_nobody_listens(server: SshServer, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        said = _failure(server, tmp_path, port=free.getsockname()[1])
+    assert "connection refused" in said
+
+
+def test_a_name_that_does_not_exist(server: SshServer, tmp_path: Path) -> None:
+    assert "there is no such host name" in _failure(server, tmp_path, host="ctsw1.invalid")
+
+
+def test_a_port_that_takes_and_never_answers(server: SshServer, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        assert "no answer in time" in _failure(server, tmp_path, port=port, timeout_s=1.0)
+        with pytest.raises(DeviceError, match="no answer in time"):
+            fetch_host_key("127.0.0.1", port, 1.0)
+
+
+def test_a_port_that_speaks_something_else(server: SshServer, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as http:
+        port = http.getsockname()[1]
+        http.settimeout(10)
+        import threading
+
+        def answer() -> None:
+            connection, _ = http.accept()
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"\x00\xff" * 5000)
+            connection.close()
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        assert _failure(server, tmp_path, port=port, timeout_s=2.0)
+        thread.join(10)
+
+
+def test_the_host_key_for_trust_is_what_ssh_keygen_says(server: SshServer, tmp_path: Path) -> None:
+    kind, blob, fingerprint = fetch_host_key("127.0.0.1", server.port)
+    assert f"[127.0.0.1]:{server.port} {kind} {blob}\n" == Path(server.known_hosts(tmp_path)).read_text()
+    assert fingerprint == server.key.get_fingerprint()
+    with pytest.raises(DeviceError, match="refused"):
+        fetch_host_key("127.0.0.1", 1)
+
+
+def test_a_target_without_driver(server: SshServer, tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="no driver"):
+        open_device(DeviceRef("x", "x", "opensm"), "qm9700", server.login(tmp_path), bytes)
+
+
+def test_netmiko_is_imported_only_when_a_device_is_reached() -> None:
+    code = "import sys, fabric.targets.open, fabric.targets.connect; print(sorted({'netmiko', 'paramiko'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
