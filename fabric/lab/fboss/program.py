@@ -99,10 +99,10 @@ def batch(wish: Wish, links: Mapping[str, LinkState], routes: Mapping[str, froze
     for name, port in known.items():
         for address in sorted(links[name].addresses - port.addresses):
             yield f"addr del {address} dev {name}"
-    for name, port in known.items():
-        yield from _port(name, port, links[name])
     if "lo" in links:
         yield from _loopback(wish, links["lo"])
+    for name, port in known.items():
+        yield from _port(name, port, links[name])
     for prefix, hops in wish.routes.items():
         if routes.get(prefix) != hops:
             yield f"route replace {_kind(hops)}{prefix}{''.join(f' nexthop via {hop}' for hop in sorted(hops))} proto static"
