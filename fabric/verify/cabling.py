@@ -56,7 +56,7 @@ def _switched_off(plan: CablePlan, off: list[int]) -> Iterator[Finding]:
         names = devices_of(end for number in off for end in ends(plan, number))
         yield Finding(
             "cabling.link", f"{len(off):,} links", "unknown", "a port is shut down on the device", "declared as deployed",
-            "see `fabric plan` for what shuts them down", subjects, names, len(off),
+            "see `fabric plan` for what shuts them down", subjects, names, len(off), subjects,
         )  # fmt: skip
 
 
@@ -185,5 +185,5 @@ class _Judge:
         link = self.plan.links[number]
         return Finding(
             f"cabling.{kind}", self.plan.subject(number), verdict, measured,  # type: ignore[arg-type]
-            f"{link.a}:{link.a_port} meets {link.b}:{link.b_port}", action, evidence, (link.a, link.b),
+            f"{link.a}:{link.a_port} meets {link.b}:{link.b_port}", action, evidence, (link.a, link.b), 1, (self.plan.subject(number),),
         )  # fmt: skip

@@ -100,7 +100,8 @@ def ring_finding(plan: CablePlan, ears: Ears, ring: Ring) -> Finding:
         silent = next(end for end in (chain[0], chain[-1]) if ears.states.get(end) == "silent")
         evidence.append(f"inferred: {label(silent)} is up and hears nothing, so the device that tells nothing is there")
     return Finding(
-        f"cabling.{name}", subject, "fail", measured, ", ".join(links), action, tuple(evidence), devices_of(chain), len(links)
+        f"cabling.{name}", subject, "fail", measured, ", ".join(links), action, tuple(evidence), devices_of(chain),
+        len(links), tuple(links),
     )  # fmt: skip
 
 

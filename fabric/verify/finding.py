@@ -18,6 +18,7 @@ class Finding:
     `device:port`, or a link `device:port <-> device:port`); `devices` are the names in it, for selection.
     `verdict`: `fail` only where it was seen that something is wrong; what could not be seen is `unknown`, with the reason in `measured`.
     `action` says what to do, empty for a pass; `evidence` are the observations behind it, one sentence each.
+    `links` are the subjects of the links that it is about, so that what follows from a wrong cable is not told twice.
     `count` is how many things it stands for: a pass may stand for all routes of a switch, a fail for several equal ones.
     """
 
@@ -30,6 +31,7 @@ class Finding:
     evidence: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     count: int = 1
+    links: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:

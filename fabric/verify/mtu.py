@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from fabric.design.fabric import Fabric
@@ -86,15 +87,24 @@ def _rack_is_there(fabric: Fabric, host: Host) -> bool:
     return fabric.by_name[fabric.rtsw_name(host.zone, host.rack)].state != "planned"
 
 
-def judge_paths(
-    fabric: Fabric, prober: Prober, *, full: bool, hosts: frozenset[str] | None = None
-) -> Iterator[Finding]:
-    """Pings of exactly the declared MTU with "do not fragment", host to host, in each family; `hosts` limits the senders."""
-    for one, two in dict.fromkeys(host_pairs(fabric, full=full)):
-        if hosts is not None and one.name not in hosts:
-            continue
-        for version, address in _addresses(fabric, two):
-            yield _probe(fabric, prober, one, two, version, address)
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One ping to make: from a host to the address of another's first NIC."""
+
+    src: str
+    dst: str
+    version: int
+    address: str
+
+
+def probes(fabric: Fabric, *, full: bool, racks: frozenset[str] | None = None) -> list[Probe]:
+    """The pings of `host_pairs` in each family; only from hosts of the racks of the RTSWs `racks` when given."""
+    return [
+        Probe(one.name, two.name, version, address)
+        for one, two in dict.fromkeys(host_pairs(fabric, full=full))
+        if racks is None or fabric.rtsw_name(one.zone, one.rack) in racks
+        for version, address in _addresses(fabric, two)
+    ]
 
 
 def _addresses(fabric: Fabric, host: Host) -> Iterable[tuple[int, str]]:
@@ -106,18 +116,17 @@ def _addresses(fabric: Fabric, host: Host) -> Iterable[tuple[int, str]]:
         yield 6, fmt6(fabric.pools.host6 + (index << 64) + 2)
 
 
-def _probe(fabric: Fabric, prober: Prober, one: Host, two: Host, version: int, address: str) -> Finding:
+def judge_path(fabric: Fabric, prober: Prober, probe: Probe) -> Finding:
+    """A ping of exactly the declared MTU with "do not fragment"; when it is lost, a small one tells MTU from reachability."""
     mtu = fabric.spec.mtu.ip
-    subject, names = f"{one.name} -> {two.name} ({address})", (one.name, two.name)
+    subject, names = f"{probe.src} -> {probe.dst} ({probe.address})", (probe.src, probe.dst)
     expected = f"packets of {mtu:,} bytes pass unfragmented"
-    answer = prober.ping(one.name, address, mtu - HEADERS[version], True)
+    answer = prober.ping(probe.src, probe.address, mtu - HEADERS[probe.version], True)
     if answer:
         return Finding("routing.path-mtu", subject, "pass", expected, expected, "", (), names)
-    small = None if answer is None else prober.ping(one.name, address, SMALL, False)
+    small = None if answer is None else prober.ping(probe.src, probe.address, SMALL, False)
     if answer is None or small is None:
-        return Finding(
-            "routing.path-mtu", subject, "unknown", f"no ping could be sent from {one.name}", expected, "", (), names
-        )
+        return unsent(fabric, probe, "no ping could be sent")
     if small:
         text = f"packets of {mtu:,} bytes are lost, small ones pass"
         action = "look for the interface with a smaller MTU on the way: routing.mtu names it, else it is a host's"
@@ -126,3 +135,10 @@ def _probe(fabric: Fabric, prober: Prober, one: Host, two: Host, version: int, a
     return Finding(
         "routing.reach", subject, "fail", "no answer, not even to a small ping", "an answer", action, (), names
     )
+
+
+def unsent(fabric: Fabric, probe: Probe, why: str) -> Finding:
+    """The finding on a probe that could not be made."""
+    expected = f"packets of {fabric.spec.mtu.ip:,} bytes pass unfragmented"
+    subject = f"{probe.src} -> {probe.dst} ({probe.address})"
+    return Finding("routing.path-mtu", subject, "unknown", why, expected, "", (), (probe.src, probe.dst))

@@ -41,7 +41,7 @@ def judge_sessions(fabric: Fabric, network: Network) -> SessionReport:
         for link in fabric.links()
         if link.tier != "host" and not link.planned
     ]
-    folded, covered = _dead(fabric, network, judged)
+    folded, covered = _dead(network, judged)
     report.findings += folded
     report.findings += [finding for finding in judged if finding.subject not in covered]
     report.findings += _unexpected(known, wanted)
@@ -97,7 +97,9 @@ def _judge(
     expected = f"established, AS {fabric.by_name[link.a].asn} and AS {fabric.by_name[link.b].asn}"
     if problems:
         action = "check the link (fabric validate cabling), then the BGP configuration of both ends (fabric plan)"
-        return Finding("routing.session", subject, "fail", "; ".join(problems), expected, action, (), ends)
+        return Finding(
+            "routing.session", subject, "fail", "; ".join(problems), expected, action, (), ends, 1, (subject,)
+        )
     if not asked:
         why = "; ".join(f"{name}: {seen(network, name).why('bgp')}" for name in ends)
         return Finding(
@@ -119,9 +121,9 @@ def _problem(side: _Side, sessions: dict[str, BgpSession]) -> str | None:
     return None
 
 
-def _dead(fabric: Fabric, network: Network, judged: list[Finding]) -> tuple[list[Finding], set[str]]:
+def _dead(network: Network, judged: list[Finding]) -> tuple[list[Finding], set[str]]:
     """A switch that cannot be asked and has not one session at its other ends is one fault: (findings, subjects in them)."""
-    silent = {name for name in fabric.by_name if name not in network or network[name].unreachable is not None}
+    silent = {name for name, device in network.items() if device.unreachable is not None}
     links: dict[str, list[Finding]] = {}
     for finding in judged:
         if finding.verdict != "unknown":
@@ -136,7 +138,9 @@ def _dead(fabric: Fabric, network: Network, judged: list[Finding]) -> tuple[list
         folded.append(
             Finding(
                 "routing.device", name, "fail", f"all sessions of {len(found):,} links are down at their other ends; "
-                + seen(network, name).why("bgp"), "its sessions are established", f"check {name} first", (), (name,), len(found),
+                + seen(network, name).why("bgp"), "its sessions are established", f"check {name} first", (),
+                tuple(dict.fromkeys([name, *(other for finding in found for other in finding.devices)])), len(found),
+                tuple(finding.subject for finding in found),
             )
         )  # fmt: skip
     return folded, covered
