@@ -38,6 +38,9 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
     """See DOCUMENTATION."""
 
     NAME = "fabric"
+    # What is set here are addresses that we computed and names from the catalog, no text of others; untrusted values would
+    # stand wrapped in `ansible-inventory --list`.
+    trusted_by_default = True
 
     def verify_file(self, path: str) -> bool:
         """A spec is known by its name."""
@@ -86,6 +89,8 @@ def fill(inventory: InventoryData, fabric: Fabric, path: str) -> None:
         groups.variables(nos, {"nos": nos})
     for zone in fabric.zones:
         groups.variables(f"zone_{zone}", {"zone": zone})
+    for state in ("planned", "drained"):  # there even when empty, so that a play may say `switches:!planned`
+        groups.variables(state, {})
     groups.variables("gpu_hosts", {"role": "host", "model": fabric.spec.hosts.platform})
     for switch in fabric.switches:
         groups.add(switch, (switch.role, switch.nos))
