@@ -52,11 +52,12 @@ def judge_cabling(fabric: Fabric, network: Network) -> list[Finding]:
 
 def _switched_off(plan: CablePlan, off: list[int]) -> Iterator[Finding]:
     if off:
-        subjects = tuple(plan.subject(number) for number in off)
+        links = tuple(plan.subject(number) for number in off)
         names = devices_of(end for number in off for end in ends(plan, number))
+        subject = links[0] if len(off) == 1 else f"{len(off):,} links"
         yield Finding(
-            "cabling.link", f"{len(off):,} links", "unknown", "a port is shut down on the device", "declared as deployed",
-            "see `fabric plan` for what shuts them down", subjects, names, len(off), subjects,
+            "cabling.link", subject, "unknown", "a port is shut down on the device", "declared as deployed",
+            "see `fabric plan` for what shuts them down", links, names, len(off), links,
         )  # fmt: skip
 
 
