@@ -16,6 +16,9 @@ from fabric.lab.cables import Socket
 from fabric.lab.plant import Plant
 
 FILLER = ".filled-by-a-fault"
+GAP_S = 1.5
+"""How long a socket stays empty when its cable changes, in seconds: lldpd looks at its interfaces a second after a change, and must see it."""
+
 POLL_S = 0.01
 """How often the bytes of a management interface are looked at while `drop-ssh --after` waits, in seconds."""
 
@@ -124,6 +127,7 @@ class Faults:
         end = self.plant.ends[there]
         stub = f"s{self._next}"
         state = cables.unplug(there, end)
+        time.sleep(GAP_S)
         cables.stub(stub)
         cables.plug(there, stub, state)
         self.plant.ends[there] = stub + "a"
@@ -134,6 +138,7 @@ class Faults:
     def _mend(self, fault: dict[str, Any]) -> None:
         there = next(place for place, end in self.plant.ends.items() if end == fault["stub"] + "a")
         state = cables.unplug(there, fault["stub"])
+        time.sleep(GAP_S)
         cables.drop(fault["stub"])
         cables.plug(there, fault["end"], state)
         self.plant.ends[there] = fault["end"]
@@ -157,6 +162,7 @@ class Faults:
     def _exchange(self, first: Socket, second: Socket) -> None:
         ends = self.plant.ends
         one, two = cables.unplug(first, "swap1"), cables.unplug(second, "swap2")
+        time.sleep(GAP_S)
         cables.plug(first, "swap2", one)
         cables.plug(second, "swap1", two)
         ends[first], ends[second] = ends[second], ends[first]

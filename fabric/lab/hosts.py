@@ -41,4 +41,4 @@ def _family(name: str, table: int, address: str, gateway: str) -> Iterator[str]:
 
 def without_rules(lines: Sequence[str]) -> list[str]:
     """The same without rules, which stay when an interface goes and comes back."""
-    return [line for line in lines if " rule add " not in line]
+    return [line for line in lines if "rule add " not in line]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import run
+
+CONFIG = "/etc/lldpd.conf"
+"""Where a node has it. Not in the lab's folder: Debian's lldpcli gives up root's rights, and that folder is root's alone."""
 
 TX_INTERVAL_S = 5
 """Seconds between announcements: a swapped cable is seen soon, and dozens of daemons still idle."""
@@ -37,10 +39,10 @@ def port_lines(port: str, linux: str) -> list[str]:
     ]
 
 
-def argv(folder: Path, socket: str) -> list[str]:
+def argv(socket: str) -> list[str]:
     """The command that runs lldpd in the foreground, on data ports only."""
     return [
-        "/usr/sbin/lldpd", "-d", "-u", socket, "-O", str(folder / "lldpd.conf"),
+        "/usr/sbin/lldpd", "-d", "-u", socket, "-O", CONFIG,
         "-I", f"*,!{MANAGEMENT},!lo", "-C", "!*", "-k", "-M", "4",
     ]  # fmt: skip
 

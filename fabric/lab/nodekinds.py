@@ -50,7 +50,7 @@ def environment(node: str) -> dict[str, str]:
 
 def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon]:
     """The daemons of a node in the order of starting. `folder` is the node's; `settings` come from its node.json."""
-    found = [Daemon("lldpd", tuple(lldp.argv(folder, settings["lldp_socket"])))]
+    found = [Daemon("lldpd", tuple(lldp.argv(settings["lldp_socket"])))]
     if kind == "host":
         return found
     found.append(Daemon("sshd", ("/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config"))))

@@ -166,7 +166,7 @@ class Plant:
         lines = [proc.cmdline(pid) for pid in found]
         for pid in found:
             _kill(pid)
-        _gone(found)
+        self._gone(found)
         return lines
 
     def power_off(self, name: str) -> None:
@@ -174,7 +174,7 @@ class Plant:
         pid = self.pid(name)
         inside = proc.members(pid)
         _kill(pid)
-        _gone([pid, *inside])
+        self._gone([pid, *inside])
         del self.running[name]
 
     def reboot(self, name: str) -> None:
@@ -201,6 +201,18 @@ class Plant:
             return
         port = self.port_name(socket).partition(":")[2]
         lldp.configure_port(self.settings(name)["lldp_socket"], port, linux)
+
+    def _gone(self, pids: list[int], timeout_s: float = 10.0) -> None:
+        """Wait until processes are no more (their sockets and mounts with them). Process 1 of a node ends only when all others are reaped."""
+        end = time.monotonic() + timeout_s
+        while True:
+            self.reap()
+            left = [pid for pid in pids if proc.alive(pid)]
+            if not left:
+                return
+            if time.monotonic() > end:
+                raise FabricError(f"processes {left} do not die")
+            time.sleep(0.005)
 
     def reap(self) -> None:
         """Take the exit codes of processes that ended; those of our daemons are remembered for `status`."""
@@ -255,12 +267,3 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-def _gone(pids: list[int], timeout_s: float = 10.0) -> None:
-    """Wait until processes are no more (their sockets and mounts with them)."""
-    end = time.monotonic() + timeout_s
-    while any(proc.alive(pid) for pid in pids):
-        if time.monotonic() > end:
-            raise FabricError(f"processes {pids} do not die")
-        time.sleep(0.005)

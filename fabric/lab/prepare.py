@@ -35,7 +35,10 @@ def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool) -
         place.mkdir(parents=True)
         lab.logs(node.name).mkdir(parents=True)
         settings = _node_json(place, node, cluster)
-        _write(place / "lldpd.conf", lldp.config_text(node.name, node.kind, node.ports, settings["description"]))
+        _write(
+            place / "files" / lldp.CONFIG.lstrip("/"),
+            lldp.config_text(node.name, node.kind, node.ports, settings["description"]),
+        )
         _accounts(place / "files" / "etc", node, public)
         if node.kind != "host":
             known.append(_ssh(place, node))
