@@ -165,9 +165,11 @@ def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: 
     counts: dict[str, int] = {}
     for one in ended.values():
         counts[one.result] = counts.get(one.result, 0) + 1
-    failed = {name: f"{one.result}: {one.detail}" for name, one in ended.items() if one.result not in GOOD}
-    why = [f"stopped: {seen['stopped']}"] if seen.get("stopped") else []
-    problems = [*why, *filter(None, (_listed("are not as declared", failed), _unread(plan)))]
+    good = {*GOOD, "not-started"}
+    failed = {name: f"{one.result}: {one.detail}" for name, one in ended.items() if one.result not in good}
+    stopped = f"stopped: {seen['stopped']}" if seen.get("stopped") else ""
+    left = f"{counts['not-started']:,} not started" if "not-started" in counts else ""
+    problems = filter(None, (_listed("not as declared", failed), _unread(plan), stopped, left))
     return Outcome(
         any(one.result not in OLD and one.result != "unchanged" for one in ended.values()),
         diff,
