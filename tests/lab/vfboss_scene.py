@@ -29,9 +29,23 @@ for node in {a} {b}; do
     net.ipv6.conf.all.accept_dad=0
 done
 ip link add {a_port} netns {a} type veth peer name {b_port} netns {b}
-echo ready
-exec cat
+exec {python} -c "{init}"
 """
+
+
+_INIT = """
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+print('ready', flush=True)
+while True:
+    signal.sigwait([signal.SIGCHLD])
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+"""
+"""Process 1: reaps what its daemons leave behind, as a machine's does."""
 
 
 class Scene:
@@ -47,9 +61,6 @@ class Scene:
             raw = json.loads((node.folder / "node.json").read_text(encoding="utf-8"))
             raw["ports"] = {port: linux_name(port)}
             (node.folder / "node.json").write_text(json.dumps(raw), encoding="utf-8")
-            (node.folder / "lldpd.conf").write_text(
-                lldp.config_text(name, "fboss", raw["ports"], "FBOSS"), encoding="utf-8"
-            )
             for artifact in fboss.render(fabric, fabric.by_name[name]):
                 path = node.path(artifact.path)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +92,11 @@ class Scene:
     def boot(self, role: str) -> None:
         """Power on, and wait for the agent."""
         node = self.nodes[role]
-        self.background(role, *lldp.argv(node.folder, node.lldp_socket or ""))
+        conf = f"/run/lldpd/{node.name}.conf"  # where lldpcli can read it, which gives up root's rights
+        text = lldp.config_text(node.name, "fboss", node.ports, "FBOSS")
+        daemon = f'exec lldpd -d -u {node.lldp_socket} -O {conf} -I "*,!lo" -C "!*"'
+        script = f"hostname {node.name}; cat > {conf} <<'END'\n{text}END\n{daemon}"
+        self.background(role, "unshare", "--uts", "sh", "-c", script)
         self.background(
             role, "env", f"PYTHONPATH={_HOME}", sys.executable, "-S", "-m", "fabric.lab.fboss.boot", str(node.folder)
         )
@@ -121,7 +136,14 @@ def until(good: Callable[[], bool], seconds: float = 40) -> None:
 def scene(fabric: Fabric, folder: Path) -> Iterator[Scene]:
     """The scene, booted and converged."""
     names, ports = _ends(fabric)
-    script = _PRIVATE.format(a=names[0], b=names[1], a_port=linux_name(ports[0]), b_port=linux_name(ports[1]))
+    script = _PRIVATE.format(
+        a=names[0],
+        b=names[1],
+        a_port=linux_name(ports[0]),
+        b_port=linux_name(ports[1]),
+        python=sys.executable,
+        init=_INIT,
+    )
     outer = subprocess.Popen([*_NAMESPACES, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert outer.stdout is not None
     try:

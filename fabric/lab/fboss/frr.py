@@ -30,7 +30,8 @@ def bgpd_pid(node: Node) -> int | None:
     """The running bgpd of the box."""
     if not frr.running(node.frr, "bgpd"):
         return None
-    return int((frr.run_dir(node.frr) / "bgpd.pid").read_text(encoding="ascii"))
+    pid = int((frr.run_dir(node.frr) / "bgpd.pid").read_text(encoding="ascii"))
+    return pid if proc.alive(pid) else None
 
 
 def stop_bgpd(node: Node) -> None:
