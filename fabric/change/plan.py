@@ -59,7 +59,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that a plan file holds. `full` has every device's own files when asked for (as with `--full`)."""
+    """Everything that a plan file holds. `full` has every device's own files when asked for (as with `--full`).
+
+    `spec` is where the spec lies, for who applies the plan file; "" when that is not known.
+    """
 
     spec_sha256: str
     against: str
@@ -67,6 +70,7 @@ class Plan:
     groups: tuple[Group, ...]
     full: Mapping[str, tuple[FileChange, ...]] = field(default_factory=dict)
     tool_version: str = __version__
+    spec: str = ""
 
     def count(self, kind: DeviceKind) -> int:
         """How many devices are of this kind."""

@@ -2,7 +2,7 @@
 
 Shape, version `fabric.plan/1`:
 
-    schema, tool_version, spec_sha256, against     text
+    schema, tool_version, spec_sha256, against     text; spec, the path of the spec, when the plan is of live devices
     counts      {changed, new, extra, unknown, same: devices}
     devices     {name: {role, target, kind, fingerprint, desired: {path: sha256}, group, note, files?}}
     groups      [{key, kind, role, devices: [name], files: [FILE]}]      largest first
@@ -37,6 +37,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "tool_version": plan.tool_version,
         "spec_sha256": plan.spec_sha256,
         "against": plan.against,
+        **({"spec": plan.spec} if plan.spec else {}),
         "counts": {kind: plan.count(kind) for kind in KINDS},
         "groups": [
             {
@@ -123,7 +124,10 @@ def _plan(data: dict[str, Any]) -> Plan:
         for g in data["groups"]
     )
     full = {name: _read_files(item["files"]) for name, item in data["devices"].items() if "files" in item}
-    return Plan(_text(data["spec_sha256"]), _text(data["against"]), devices, groups, full, _text(data["tool_version"]))
+    return Plan(
+        _text(data["spec_sha256"]), _text(data["against"]), devices, groups, full, _text(data["tool_version"]),
+        _text(data.get("spec", "")),
+    )  # fmt: skip
 
 
 def _read_device(name: str, item: dict[str, Any]) -> DevicePlan:

@@ -83,13 +83,14 @@ class RunRecord:
 
 
 def new_run(state: Path, plan: Plan, clock: Clock) -> tuple[str, Path]:
-    """A new run's id and folder, with its copy of the plan. Raises FabricError."""
+    """A new run's id and folder, with its copy of the plan; the state folder is there (the lock is in it). Raises FabricError."""
     base = run_id(clock.now())
     for number in range(1, 1000):
         name = base if number == 1 else f"{base}-{number}"
         folder = state / FOLDER / name
         try:
-            folder.mkdir(mode=0o700, parents=True)
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700)
         except FileExistsError:
             continue
         except OSError as error:

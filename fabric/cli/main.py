@@ -11,16 +11,23 @@ from fabric import __version__
 from fabric.cli.boundary import run
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "apply": ("fabric.cli.apply:apply", "Bring the live devices to what the spec declares, in waves."),
     "catalog": ("fabric.cli.catalog:catalog", "What hardware can do, with sources."),
     "check": ("fabric.cli.check:check", "Can the declared cluster be built? Errors, then warnings."),
+    "drain": ("fabric.cli.drain:drain", "Move traffic away from a device; see also undrain."),
+    "drift": ("fabric.cli.drift:drift", "Do the live devices still hold what the spec declares?"),
     "explain": ("fabric.cli.explain:explain", "Where a value comes from: formula and source."),
     "export": ("fabric.cli.export:export", "The design in the forms of other tools: containerlab."),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
+    "runs": ("fabric.cli.runs:runs", "What was applied: list, show, resume, roll back."),
     "schema": ("fabric.cli.schema:schema", "Print the JSON Schema of cluster.yaml."),
     "show": ("fabric.cli.show:show", "Show the design: summary, devices, links, addresses, racks."),
+    "trust": ("fabric.cli.trust:trust", "Record the devices' SSH host keys, after showing them."),
+    "undrain": ("fabric.cli.drain:undrain", "Bring traffic back to a device."),
+    "validate": ("fabric.cli.validate:validate", "Do the live devices do what the spec declares? Cabling, routing, QoS."),
 }
 
 

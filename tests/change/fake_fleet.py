@@ -12,7 +12,7 @@ from typing import Any
 
 from fabric.change.clock import Clock
 from fabric.targets.base import Artifact, DeviceRef
-from fabric.targets.device import DeviceError, DeviceRefusedError, Pending, Staged
+from fabric.targets.device import DeviceError, DeviceRefusedError, Login, Pending, Staged
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, NextHop, Route, Version
 
 PEERS = ("10.0.0.1", "2001:db8::1")
@@ -47,7 +47,7 @@ class Fleet:
     hook: Callable[[str, str], None] = lambda _device, _point: None
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
-    filled: dict[str, bytes] = field(default_factory=dict)
+    logins: dict[str, Login] = field(default_factory=dict)
 
     def install(self, name: str, files: Mapping[str, str]) -> None:
         self.save(
@@ -84,10 +84,16 @@ class Fleet:
     def open(self, ref: DeviceRef) -> FakeDevice:
         return FakeDevice(self, ref)
 
+    def driver(self, ref: DeviceRef, _model: str, login: Login, fill: Callable[[bytes], bytes]) -> FakeDevice:
+        """In place of `fabric.targets.open.open_device`."""
+        self.logins[ref.name] = login
+        return FakeDevice(self, ref, fill)
+
 
 class FakeDevice:
-    def __init__(self, fleet: Fleet, ref: DeviceRef) -> None:
+    def __init__(self, fleet: Fleet, ref: DeviceRef, fill: Callable[[bytes], bytes] = bytes) -> None:
         self.ref = ref
+        self.fill = fill
         self.fleet = fleet
         self.name = ref.name
 
@@ -105,7 +111,7 @@ class FakeDevice:
 
     def stage(self, artifacts: Sequence[Artifact], token: str) -> Staged:
         state = self._do("stage")
-        files = {a.path: a.content.decode() for a in artifacts}
+        files = {a.path: self.fill(a.content).decode() for a in artifacts}
         state["staged"][token] = files
         self.fleet.save(self.name, state)
         self.fleet.hook(self.name, "stage-done")

@@ -1,0 +1,145 @@
+"""`fabric apply`: brings the live devices to what the spec declares, in waves, each device under its own timer.
+
+`--json`: see `fabric.cli.progress`. Exit codes: 0 all devices are as declared, 1 not all (or nothing was sent), 2 a dry run that
+found something to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fabric.change.control import TIMER_S, Options
+from fabric.change.planfile import load_plan
+from fabric.change.show import show_plan
+from fabric.change.waves import WAVE_SIZE
+from fabric.cli.confirm import ask
+from fabric.cli.live import Live, approve_option, events_option, gate_option, live_options, open_live
+from fabric.cli.running import carry_out, operator
+from fabric.errors import FabricError
+
+if TYPE_CHECKING:
+    from fabric.change.plan import Plan
+    from fabric.change.waves import Wave
+
+_OPTIONS: tuple[Any, ...] = (
+    click.option(
+        "--device", "devices", multiple=True, metavar="GLOB", help="Only devices of this name; may be repeated."
+    ),
+    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos,fboss."),
+    live_options,
+    click.option(
+        "--wave-size",
+        type=click.IntRange(1, 4096),
+        default=WAVE_SIZE,
+        show_default=True,
+        help="Most devices in a wave.",
+    ),
+    click.option(
+        "--canary", metavar="GLOB", help="These devices first (default: one of each role and operating system)."
+    ),
+    click.option(
+        "--commit-timer",
+        type=click.IntRange(30, 3600),
+        default=TIMER_S,
+        show_default=True,
+        help="Seconds after which a device returns by itself.",
+    ),
+    gate_option,
+    click.option(
+        "--max-failed",
+        type=click.IntRange(1, 10000),
+        default=1,
+        show_default=True,
+        help="Stop after so many failed devices.",
+    ),
+    click.option("--strict", is_flag=True, help="A device that cannot be read is an error."),
+    events_option,
+)
+
+
+def run_options(command: Any) -> Any:
+    """The options of a run."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("apply")
+@click.argument(
+    "what", metavar="[SPEC|PLAN]", envvar="FABRIC_SPEC", default="cluster.yaml", type=click.Path(path_type=Path)
+)
+@click.option("-s", "--spec", type=click.Path(path_type=Path), help="The spec of PLAN, when it has moved since.")
+@run_options
+@approve_option
+@click.option("--dry-run", is_flag=True, help="Stage, show each device's own difference, discard.")
+@click.pass_context
+def apply(
+    context: click.Context, /, *, what: Path, spec: Path | None, auto_approve: bool, dry_run: bool, **options: Any
+) -> None:
+    """Bring the devices to what SPEC declares, or carry out PLAN (from `fabric plan -o`), in waves by failure domain.
+
+    Each device is changed under its own timer, looked at, confirmed and read back. The first failed canary, or --max-failed
+    devices, stop the rest. Only the typed word `yes`, or --auto-approve, sends anything.
+    """
+    plan = load_plan(what) if is_plan(what) else None
+    live = open_live(spec or (Path(plan.spec) if plan and plan.spec else _spec(what, plan)), **options)
+    run = Options(
+        options["commit_timer"], options["gate_timeout"], options["max_parallel"], options["max_failed"], dry_run
+    )
+    one = operator(live, run, options["wave_size"], options["canary"], as_json=options["as_json"])
+    if plan is not None:
+        one.require_current(plan)
+        plan = _narrowed(plan, live)
+    else:
+        plan = live.plan(strict=options["strict"])
+    waves = one.waves([device.name for device in plan.devices if device.kind in ("changed", "new")])
+    _show(plan, waves, as_json=options["as_json"])
+    if not waves:
+        context.exit(1 if plan.count("unknown") else 0)
+    if not (auto_approve or dry_run or ask(_question(waves))):
+        context.exit(1)
+    code = carry_out(one, lambda: one.apply(plan), as_json=options["as_json"], dry_run=dry_run)
+    context.exit(1 if plan.count("unknown") else code)
+
+
+def is_plan(path: Path) -> bool:
+    """Whether a file is a plan and no spec: a plan is JSON, which begins with a brace."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip().startswith(b'{"schema"')
+    except OSError:
+        return path.suffix == ".json"
+
+
+def _spec(what: Path, plan: Plan | None) -> Path:
+    if plan is not None:
+        raise FabricError(f"{what} does not say which spec it was made of", hint="give it with --spec")
+    return what
+
+
+def _narrowed(plan: Plan, live: Live) -> Plan:
+    """The plan of the chosen devices alone; nothing is planned anew."""
+    chosen = {ref.name for ref in live.only}
+    devices = tuple(device for device in plan.devices if device.name in chosen)
+    groups = [replace(g, devices=tuple(n for n in g.devices if n in chosen)) for g in plan.groups]
+    return replace(plan, devices=devices, groups=tuple(g for g in groups if g.devices))
+
+
+def _show(plan: Plan, waves: Sequence[Wave], *, as_json: bool) -> None:
+    """The plan and its waves, on standard error when standard output is for JSON."""
+    for line in show_plan(plan):
+        click.echo(line, err=as_json)
+    if waves:
+        canaries, largest = sum(wave.canary for wave in waves), max(len(wave.devices) for wave in waves)
+        text = f"waves: {len(waves):,} ({canaries:,} of canaries), of at most {largest:,} at once"
+        click.echo(f"\n{text}", err=as_json)
+
+
+def _question(waves: Sequence[Wave]) -> str:
+    number = sum(len(wave.devices) for wave in waves)
+    return f"Change {number:,} live device{'s' if number != 1 else ''}?"

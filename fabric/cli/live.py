@@ -1,0 +1,175 @@
+"""What the commands on live devices share: options, the state folder, the way from a device of the spec to its driver."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fabric.change.control import PARALLEL
+from fabric.change.gates import GATE_S
+from fabric.cli.rendering import progress
+from fabric.errors import FabricError
+
+if TYPE_CHECKING:
+    from fabric.change.control import OpenDevice
+    from fabric.change.plan import Plan
+    from fabric.change.secrets import Secrets, SecretSource
+    from fabric.change.waves import Wave
+    from fabric.targets.base import DeviceRef
+    from fabric.targets.device import Device, Login
+    from fabric.targets.job import ClusterJob
+
+F = TypeVar("F", bound=Callable[..., Any])
+KNOWN_HOSTS = "known_hosts"
+
+state_option: Callable[[F], F] = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of journals, locks and host keys (default: $FABRIC_STATE, else .fabric beside the spec).",
+)
+parallel_option: Callable[[F], F] = click.option(
+    "--max-parallel", type=click.IntRange(1, 1024), default=PARALLEL, show_default=True, help="Devices at once."
+)
+timeout_option: Callable[[F], F] = click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(1, 3600),
+    default=30.0,
+    show_default=True,
+    help="Seconds that one answer of a device may take.",
+)
+gate_option: Callable[[F], F] = click.option(
+    "--gate-timeout",
+    type=click.FloatRange(1, 3000),
+    default=GATE_S,
+    show_default=True,
+    help="Seconds for sessions and links to come back.",
+)
+approve_option: Callable[[F], F] = click.option("--auto-approve", is_flag=True, help="Do not ask.")
+events_option: Callable[[F], F] = click.option(
+    "--json", "as_json", is_flag=True, help="Print the events as JSON, one a line. Never a yes by itself."
+)
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--role", "roles", multiple=True, help="Only devices of this role; may be repeated."),
+    click.option("--zone", "zones", multiple=True, type=int, help="Only devices of this zone; may be repeated."),
+    state_option,
+    parallel_option,
+    timeout_option,
+)
+
+
+def live_options(command: F) -> F:
+    """--role, --zone, --state, --max-parallel, --timeout."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def state_folder(spec: Path, state: Path | None) -> Path:
+    """Where the journals, locks and host keys of a spec's cluster are."""
+    if state is not None:
+        return state
+    if os.environ.get("FABRIC_STATE"):
+        return Path(os.environ["FABRIC_STATE"])
+    return spec.parent / ".fabric"
+
+
+def driver(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes], bytes]) -> Device:
+    """The driver of a device; here, and not at the top, so that netmiko is imported by who talks to devices."""
+    from fabric.targets.open import open_device
+
+    return open_device(ref, model, login, fill)
+
+
+@dataclass(slots=True)
+class Live:
+    """A spec with its live devices."""
+
+    spec: Path
+    job: ClusterJob
+    only: Sequence[DeviceRef]
+    state: Path
+    secrets: SecretSource
+    parallel: int
+    timeout_s: float
+
+    def connect(self, secrets: Secrets) -> OpenDevice:
+        """The factory of drivers that fill in these secrets."""
+        from fabric.change.credentials import Credentials
+        from fabric.design.ip import fmt4
+
+        credentials = Credentials.of(os.environ)
+        switches, known_hosts = self.job.fabric.by_name, self.state / KNOWN_HOSTS
+
+        def open_one(ref: DeviceRef) -> Device:
+            switch = switches.get(ref.name)
+            if switch is None:
+                raise FabricError(f"{ref.name} is not in the spec any more")
+            login = credentials.login(ref.target, fmt4(switch.management), known_hosts, self.timeout_s)
+            return driver(ref, switch.model, login, secrets.fill)
+
+        return open_one
+
+    def plan(self, *, strict: bool = False, full: bool = False, workers: int | None = None) -> Plan:
+        """Reads the devices and plans. With `strict` a device that cannot be read is an error."""
+        from dataclasses import replace
+
+        from fabric.change.live import LiveSource, require_all
+        from fabric.change.plan import make_plan
+        from fabric.change.secrets import Secrets
+
+        source = LiveSource(self.job, self.connect(Secrets({})), self.parallel)
+        failed = source.fetch(self.only, progress("read"))
+        if strict:
+            require_all(failed)
+        made = make_plan(
+            self.job, source, only=self.only, extras=False, full=full, workers=workers, progress=progress("planned")
+        )
+        return replace(made, spec=str(self.spec.resolve()))
+
+    def waves(self, wave_size: int, canary: str | None) -> Callable[[Collection[str]], Sequence[Wave]]:
+        """The waves over devices of these names."""
+        from fabric.change.waves import plan_waves, spares
+
+        fabric = self.job.fabric
+        spare = spares(fabric)
+        return lambda names: plan_waves(
+            (s for s in fabric.switches if s.name in names), spare, wave_size=wave_size, canary=canary
+        )
+
+
+def open_live(spec: Path, *, text: str | None = None, **options: Any) -> Live:
+    """The devices that a command's options choose; `text` stands in for the spec's bytes. Raises FabricError."""
+    from fabric.change.names import select_devices
+    from fabric.change.secrets import SecretSource
+    from fabric.cli.rendering import target_set
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import load_model, load_text
+    from fabric.targets import render_devices
+
+    loaded = load_model(spec, ClusterSpec) if text is None else load_text(text, spec, ClusterSpec)
+    targets = target_set(options.get("targets"))
+    job = render_devices(loaded, None if targets is None else set(targets))
+    named = select_devices(job.devices, options["devices"]) if options.get("devices") else list(job.devices)
+    chosen = _narrow(named, job, options.get("roles") or (), options.get("zones") or ())
+    source = SecretSource(loaded.value.secrets, spec.parent, os.environ)
+    return Live(
+        spec, job, chosen, state_folder(spec, options.get("state")), source,
+        options.get("max_parallel", PARALLEL), options.get("timeout_s", 30.0),
+    )  # fmt: skip
+
+
+def _narrow(
+    refs: Sequence[DeviceRef], job: ClusterJob, roles: Sequence[str], zones: Sequence[int]
+) -> Sequence[DeviceRef]:
+    switches = job.fabric.by_name
+    left = [ref for ref in refs if (not roles or ref.role in roles) and (not zones or switches[ref.name].zone in zones)]
+    if not left:
+        raise FabricError("no device is left by --device, --role, --zone and --target")
+    return left

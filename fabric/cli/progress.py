@@ -1,0 +1,111 @@
+"""What a run says while it goes: lines for people, or one JSON event a line.
+
+JSON, version `fabric.apply/1`: the first line is `{"schema": "fabric.apply/1"}`, each other one an event of `fabric.change.events`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import click
+
+from fabric.change.diff_model import printable
+from fabric.change.events import (
+    GOOD,
+    Ended,
+    Event,
+    Note,
+    Observer,
+    RunEnded,
+    RunStarted,
+    Step,
+    WaveEnded,
+    WaveStarted,
+    to_record,
+)
+from fabric.change.names import compress_names
+
+SCHEMA = "fabric.apply/1"
+_COLOURS = {"done": "green", "unchanged": "green", "dry-run": None, "not-started": "yellow"}
+_NAMED = 20
+
+
+def observer(*, as_json: bool) -> Observer:
+    """Prints the events of a run as they come."""
+    if not as_json:
+        return Lines()
+    click.echo(json.dumps({"schema": SCHEMA}))
+    return lambda event: click.echo(json.dumps(to_record(event), ensure_ascii=False))
+
+
+class Lines:
+    """The events as lines for people."""
+
+    def __init__(self) -> None:
+        self._waves = 0
+        self._dry_run = False
+        self._quiet: list[str] = []
+
+    def __call__(self, event: Event) -> None:
+        """One event."""
+        if isinstance(event, RunStarted):
+            self._start(event)
+        elif isinstance(event, WaveStarted):
+            click.echo(f"wave {event.number} of {self._waves} ({event.title}): {compress_names(event.devices)}")
+        elif isinstance(event, Step):
+            self._step(event)
+        elif isinstance(event, Ended):
+            self._ended(event)
+        elif isinstance(event, WaveEnded):
+            for problem in event.problems:
+                click.secho(f"  unhealthy: {printable(problem)}", fg="red")
+        elif isinstance(event, Note):
+            click.secho(f"  note: {f'{event.device}: ' if event.device else ''}{printable(event.text)}", fg="yellow")
+        elif isinstance(event, RunEnded):
+            self._end(event)
+
+    def _start(self, event: RunStarted) -> None:
+        self._waves, self._dry_run = len(event.waves), event.dry_run
+        timer = "" if event.verb == "rollback" or event.dry_run else f", commit timer {event.timer_s} s"
+        click.echo(f"{event.verb} {event.run}: {_devices(len(event.hosts))} in {len(event.waves)} waves{timer}")
+
+    def _step(self, event: Step) -> None:
+        if event.step == "rolling-back":
+            click.secho(f"  {event.device}: rolling back: {printable(event.detail)}", fg="yellow")
+        elif self._dry_run and event.step == "staged":
+            lines = "".join(f"    {printable(line)}\n" for line in event.detail.splitlines())
+            click.echo(f"  {event.device}: the device's own difference:\n{lines}", nl=False)
+
+    def _ended(self, event: Ended) -> None:
+        if event.result == "not-started":
+            self._quiet.append(event.device)
+            return
+        detail = f": {printable(event.detail)}" if event.detail else ""
+        click.secho(f"  {event.device} {event.result}{detail}", fg=_COLOURS.get(event.result, "red"))
+
+    def _end(self, event: RunEnded) -> None:
+        if self._quiet:
+            click.secho(f"not started: {compress_names(self._quiet)}", fg="yellow")
+        counts = ", ".join(f"{number:,} {result}" for result, number in sorted(event.counts.items()))
+        click.echo(f"{counts or 'nothing to do'}{f'; stopped: {printable(event.stopped)}' if event.stopped else ''}")
+
+
+def exit_code(ended: Mapping[str, Ended], *, dry_run: bool) -> int:
+    """0 all devices are as declared, 1 not all, 2 a dry run that found something to change."""
+    if any(one.result not in GOOD for one in ended.values()):
+        return 1
+    return 2 if dry_run and ended else 0
+
+
+def what_next(run: str, ended: Mapping[str, Ended]) -> str:
+    """What can be done after a run that did not end well; "" after one that did."""
+    if all(one.result in GOOD for one in ended.values()):
+        return ""
+    lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken"))
+    look = f"look at {', '.join(lost[:_NAMED])}; " if lost else ""
+    return f"{look}then: fabric runs resume {run} (go on), or fabric runs rollback {run} (all back)"
+
+
+def _devices(number: int) -> str:
+    return f"{number:,} device{'s' if number != 1 else ''}"

@@ -1,0 +1,69 @@
+"""Running a change from the command line: the operator over live devices, Ctrl-C, the report."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from fabric.change.control import Control, Options
+from fabric.change.events import Ended, Event, RunStarted
+from fabric.cli.progress import exit_code, observer, what_next
+
+if TYPE_CHECKING:
+    from fabric.change.operate import Operator
+    from fabric.cli.live import Live
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def operator(live: Live, options: Options, wave_size: int, canary: str | None, *, as_json: bool) -> Operator:
+    """The operator of a cluster, with its events printed."""
+    from fabric.change.operate import Operator
+
+    return Operator(
+        live.job, str(live.spec), live.state, live.secrets, live.connect, live.waves(wave_size, canary), options,
+        [observer(as_json=as_json)],
+    )  # fmt: skip
+
+
+def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: bool, dry_run: bool = False) -> int:
+    """Does `work` of the operator under its signals; says what can be done next; the exit code."""
+    names: list[str] = []
+
+    def remember(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            names.append(event.run)
+
+    one.observers = [*one.observers, remember]
+    with stopping(one.control):
+        ended = work()
+    after = what_next(names[-1], ended) if names and not dry_run else ""
+    if after and not as_json:
+        click.echo(after, err=True)
+    return exit_code(ended, dry_run=dry_run)
+
+
+@contextmanager
+def stopping(control: Control) -> Iterator[None]:
+    """Ctrl-C (or a hang-up, or a request to end) stops in order; a second one leaves the devices to their timers."""
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if control.interrupt() == 1:
+            text = (
+                "stopping: devices in flight are finished or returned, nothing further starts; once more to leave them"
+            )
+        else:
+            text = "leaving: devices in flight are returned by their own timers; fabric runs resume finds out"
+        click.echo(f"\n{text}", err=True)
+
+    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

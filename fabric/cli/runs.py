@@ -1,0 +1,157 @@
+"""`fabric runs`: what was applied, and after a kill or a stop: go on, or go back.
+
+`runs list --json`, version `fabric.runs/1`: {schema, runs: [{run, at, last, verb, status, devices, counts}]}.
+`runs show --json`, version `fabric.run/1`: {schema, run, at, verb, status, spec, counts, stopped, problems, devices: {name: {result,
+step, detail, token}}}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fabric.change.control import Options
+from fabric.change.names import compress_names
+from fabric.change.runs import RunRecord, list_runs, load_run
+from fabric.change.waves import WAVE_SIZE
+from fabric.cli.common import json_option, print_json, print_table, spec_option
+from fabric.cli.confirm import ask
+from fabric.cli.live import (
+    approve_option,
+    events_option,
+    gate_option,
+    open_live,
+    parallel_option,
+    state_folder,
+    state_option,
+    timeout_option,
+)
+from fabric.cli.running import carry_out, operator
+
+
+@click.group("runs")
+def runs() -> None:
+    """The journal of what was applied: list, show, resume, roll back. RUN is a run's id, or `last`."""
+
+
+@runs.command("list")
+@spec_option
+@state_option
+@json_option
+def list_(*, spec: Path, state: Path | None, as_json: bool) -> None:
+    """All runs on the cluster, the oldest first."""
+    found = list(list_runs(state_folder(spec, state)))
+    if as_json:
+        print_json("fabric.runs/1", {"runs": [_row(run) for run in found]})
+        return
+    rows = [(run.id, run.verb, run.status, len(run.devices), _counts(run)) for run in found]
+    print_table(("run", "last", "status", "devices", "result"), rows)
+
+
+@runs.command("show")
+@click.argument("run")
+@spec_option
+@state_option
+@json_option
+def show(*, run: str, spec: Path, state: Path | None, as_json: bool) -> None:
+    """How each device of a run ended."""
+    record = load_run(state_folder(spec, state), run)
+    if as_json:
+        print_json("fabric.run/1", _document(record))
+        return
+    click.echo(f"run {record.id} of {record.started.spec}: {record.status} ({_counts(record)})")
+    if record.ended is not None and record.ended.stopped:
+        click.echo(f"stopped: {record.ended.stopped}")
+    for problem in record.problems:
+        click.echo(f"unhealthy: {problem}")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for device in record.devices.values():
+        result = device.result or (f"open after {device.step}" if device.step else "not-started")
+        groups.setdefault((result, device.detail), []).append(device.name)
+    for (result, detail), names in groups.items():
+        click.echo(f"  {result}: {compress_names(names)}{f': {detail}' if detail else ''}")
+
+
+_AGAIN: tuple[Callable[[Any], Any], ...] = (
+    click.argument("run"),
+    spec_option,
+    state_option,
+    parallel_option,
+    timeout_option,
+    gate_option,
+    approve_option,
+    events_option,
+)
+
+
+def _again(command: Any) -> Any:
+    """The options of `resume` and `rollback`."""
+    for option in reversed(_AGAIN):
+        command = option(command)
+    return command
+
+
+@runs.command("resume")
+@_again
+@click.pass_context
+def resume(context: click.Context, /, *, run: str, **options: Any) -> None:
+    """Find out how the devices of RUN stand, finish or return what is in force, and go on with the rest of its plan."""
+    context.exit(_carry_on(run, "resume", options))
+
+
+@runs.command("rollback")
+@_again
+@click.pass_context
+def rollback(context: click.Context, /, *, run: str, **options: Any) -> None:
+    """Return every device of RUN to the state that it had before.
+
+    By what the device itself has kept: EOS its checkpoint of that time, FBOSS the old files, which the next change of the device
+    removes. What has been changed since the run is left alone and told.
+    """
+    context.exit(_carry_on(run, "rollback", options))
+
+
+def _carry_on(run: str, verb: str, options: dict[str, Any]) -> int:
+    live = open_live(**options)
+    record = load_run(live.state, run)
+    run_options = Options(record.started.timer_s, options["gate_timeout"], options["max_parallel"])
+    one = operator(live, run_options, WAVE_SIZE, None, as_json=options["as_json"])
+    text = f"{verb.capitalize()} run {record.id} ({record.status}: {_counts(record)})?"
+    if not (options["auto_approve"] or ask(text)):
+        return 1
+    if verb == "resume":
+        return carry_out(one, lambda: one.resume(record.id), as_json=options["as_json"])
+    ended = carry_out(one, lambda: one.rollback(record.id), as_json=options["as_json"])
+    return 0 if load_run(live.state, record.id).status == "rolled back" else ended
+
+
+def _counts(run: RunRecord) -> str:
+    return ", ".join(f"{number:,} {result}" for result, number in sorted(run.counts.items()))
+
+
+def _row(run: RunRecord) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "at": run.at,
+        "last": run.last,
+        "verb": run.verb,
+        "status": run.status,
+        "devices": len(run.devices),
+        "counts": run.counts,
+    }
+
+
+def _document(run: RunRecord) -> dict[str, Any]:
+    return {
+        **_row(run),
+        "spec": run.started.spec,
+        "stopped": run.ended.stopped if run.ended else "",
+        "problems": run.problems,
+        "devices": {
+            d.name: {"result": d.result or "open", "step": d.step, "detail": d.detail, "token": d.token}
+            for d in run.devices.values()
+        },
+    }

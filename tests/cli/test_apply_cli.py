@@ -1,0 +1,333 @@
+"""`fabric plan`, `apply`, `drift`, `runs` and `drain` over scripted devices of the lab's spec."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from fabric.change.clock import SystemClock
+from fabric.cli.live import open_live
+from tests.change.fake_fleet import Fleet, fails, lost, refused
+
+ROOT = Path(__file__).resolve().parents[2]
+HASH = "$6$salt$veryveryveryLongHashValue"
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def spec(spec_file: Callable[..., Path]) -> Path:
+    return spec_file("lab")
+
+
+@pytest.fixture
+def fleet(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """Devices that hold what the spec declares, but an MTU."""
+    fleet = Fleet(SystemClock(), tmp_path)
+    install(fleet, spec)
+    monkeypatch.setattr("fabric.cli.live.driver", fleet.driver)
+    monkeypatch.setenv("FABRIC_NETOPS_HASH", HASH)
+    for name in (
+        "FABRIC_STATE",
+        "FABRIC_USER",
+        "FABRIC_FBOSS_USER",
+        "FABRIC_PASSWORD",
+        "FABRIC_KEY_FILE",
+        "FABRIC_VAULT_FILE",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    return fleet
+
+
+def install(fleet: Fleet, spec: Path) -> None:
+    job = open_live(spec).job
+    for ref in job.devices:
+        files = {a.path: a.content.decode().replace("$SECRET{netops-hash}", HASH) for a in job.render(ref.name)}
+        fleet.install(ref.name, {p: t.replace("9000", "8000") for p, t in files.items()})
+
+
+def test_plan_reads_the_live_devices(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    done = fabric_cli("plan", spec, "--summary")
+    assert done.exit_code == 2, done.stderr
+    assert "10 devices: 10 to change (against the live devices)" in done.stdout
+    assert {call for _, call in fleet.calls} == {"read", "close"}
+    login = fleet.logins["z02-rtsw001"]
+    assert (login.username, login.known_hosts) == ("netops", str(spec.parent / ".fabric" / "known_hosts"))
+    assert fleet.logins["z01-rtsw001"].username == "root"
+
+
+def test_apply_then_nothing_to_do(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    done = fabric_cli("apply", spec, "--auto-approve")
+    assert done.exit_code == 0, done.output
+    assert "10 done" in done.stdout
+    assert HASH not in done.output
+    assert HASH in fleet.running("z02-rtsw001")["/mnt/flash/startup-config"]
+    again = fabric_cli("apply", spec, "--auto-approve")
+    assert (again.exit_code, again.stdout) == (0, "nothing to do: 10 devices as declared (against the live devices)\n")
+    assert fabric_cli("drift", spec).exit_code == 0
+    state = spec.parent / ".fabric"
+    for file in state.rglob("*"):
+        assert not file.is_file() or HASH not in file.read_text()
+        assert file.stat().st_mode & 0o077 == 0
+
+
+def test_apply_a_plan_file(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path) -> None:
+    plan = tmp_path / "p.json"
+    assert fabric_cli("plan", spec, "-o", plan).exit_code == 2
+    fleet.calls.clear()
+    done = fabric_cli("apply", plan, "--auto-approve", "--device", "z01-*")
+    assert done.exit_code == 0, done.output
+    assert {name[:3] for name, _ in fleet.calls} == {"z01"}
+    spec.write_text(spec.read_text() + "# a comment\n")
+    stale = fabric_cli("apply", plan, "--auto-approve")
+    assert (stale.exit_code, stale.stderr) == (
+        1,
+        "error: the spec has changed since the plan was made (hint: make a new plan)\n",
+    )
+
+
+def test_a_plan_of_another_tool_version(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path) -> None:
+    plan = tmp_path / "p.json"
+    fabric_cli("plan", spec, "-o", plan)
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "tool_version": "0.0"}))
+    fleet.calls.clear()
+    done = fabric_cli("apply", plan, "--auto-approve")
+    assert done.exit_code == 1
+    assert "the plan was made by fabric 0.0" in done.stderr
+    assert fleet.calls == []
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_without_a_terminal_nothing_is_sent(fabric_cli: Cli, spec: Path, fleet: Fleet, options: list[str]) -> None:
+    done = fabric_cli("apply", spec, *options)
+    assert done.exit_code == 1
+    assert "nothing was sent: there is no terminal" in done.stderr
+    assert {call for _, call in fleet.calls} == {"read", "close"}
+
+
+def test_json_events(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    done = fabric_cli("apply", spec, "--auto-approve", "--json", "--role", "atsw")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0] == {"schema": "fabric.apply/1"}
+    assert rows[1]["event"] == "run-started"
+    assert rows[1]["hosts"] == ["atsw001", "atsw002"] or len(rows[1]["hosts"]) == 2
+    assert rows[-1]["event"] == "run-ended"
+    assert rows[-1]["counts"] == {"done": 2}
+
+
+def test_missing_secret_is_one_line_and_no_device_is_touched(
+    fabric_cli: Cli, spec: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FABRIC_NETOPS_HASH")
+    done = fabric_cli("apply", spec, "--auto-approve")
+    assert done.exit_code == 1
+    assert done.stderr.endswith(
+        "error: secret 'netops-hash' is not set (hint: set the environment variable FABRIC_NETOPS_HASH)\n"
+    )
+    assert {call for _, call in fleet.calls} == {"read", "close"}
+
+
+def test_dry_run_shows_the_devices_difference_without_secrets(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    done = fabric_cli("apply", spec, "--dry-run", "--device", "z02-rtsw*")
+    assert done.exit_code == 2, done.output
+    assert "the device's own difference" in done.stdout
+    assert HASH not in done.output
+    assert "sha512 <secret>" in done.stdout
+    assert not [c for c in fleet.calls if c[1] == "commit"]
+
+
+def test_unreachable_is_listed_and_not_fatal_unless_strict(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    fleet.hook = fails("z01-rtsw001", "read", lost("z01-rtsw001"))
+    done = fabric_cli("plan", spec, "--summary")
+    assert "could not read z01-rtsw001: z01-rtsw001: the connection was lost" in done.stdout
+    assert done.exit_code == 1
+    assert fabric_cli("drift", spec).exit_code == 2
+    strict = fabric_cli("plan", spec, "--strict")
+    assert "error: could not read z01-rtsw001" in strict.stderr
+    applied = fabric_cli("apply", spec, "--auto-approve")
+    assert applied.exit_code == 1
+    assert "9 done" in applied.stdout
+
+
+def test_drift_as_json(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    fabric_cli("apply", spec, "--auto-approve")
+    path = "/etc/coop/bgpcpp/bgpcpp.conf"
+    fleet.edit("z01-rtsw001", path, fleet.running("z01-rtsw001")[path].replace("9000", "8000"))
+    done = fabric_cli("drift", spec, "--json")
+    assert done.exit_code == 2
+    found = json.loads(done.stdout)
+    assert (found["schema"], found["checked"], found["same"], found["unreadable"]) == ("fabric.drift/1", 10, 9, [])
+    assert [d["device"] for d in found["differs"]] == ["z01-rtsw001"]
+    assert found["differs"][0]["files"][0]["path"] == path
+    assert found["differs"][0]["files"][0]["lines"]
+
+
+def test_runs_list_show_resume_rollback(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    old = {name: fleet.running(name) for name in ("z01-rtsw001", "z02-ctsw02")}
+    fleet.hook = fails("z01-ctsw01", "stage", refused())
+    failed = fabric_cli("apply", spec, "--auto-approve")
+    assert failed.exit_code == 1
+    assert "fabric runs resume" in failed.stderr
+    show = fabric_cli("runs", "show", "last", "-s", spec)
+    assert "failed: z01-ctsw01: the device refuses the configuration: % Invalid input at line 7" in show.stdout
+    fleet.hook = lambda _d, _p: None
+    assert fabric_cli("runs", "resume", "last", "-s", spec).exit_code == 1  # nobody to ask
+    resumed = fabric_cli("runs", "resume", "last", "-s", spec, "--auto-approve")
+    assert resumed.exit_code == 0, resumed.output
+    listed = json.loads(fabric_cli("runs", "list", "-s", spec, "--json").stdout)["runs"]
+    assert [(run["verb"], run["status"], run["counts"]) for run in listed] == [("resume", "complete", {"done": 10})]
+    back = fabric_cli("runs", "rollback", "last", "-s", spec, "--auto-approve")
+    assert back.exit_code == 0, back.output
+    assert {name: fleet.running(name) for name in old} == old
+    assert json.loads(fabric_cli("runs", "show", "last", "-s", spec, "--json").stdout)["status"] == "rolled back"
+
+
+PTY = """
+import sys
+from pathlib import Path
+import fabric.cli.live as live
+from fabric.change.clock import SystemClock
+from fabric.cli.boundary import run
+from fabric.cli.main import cli
+from tests.change.fake_fleet import Fleet
+live.driver = Fleet(SystemClock(), Path(sys.argv[1])).driver
+sys.exit(run(cli, sys.argv[2:]))
+"""
+ANSWERS = [
+    (b"yes\n", 0, True), (b"y\n", 1, False), (b"YES\n", 1, False), (b"yes please\n", 1, False), (b" yes\n", 1, False),
+    (b"\n", 1, False), (b"\x04", 1, False), (b"yes\x04\x04", 1, False), (b"\x03", 1, False), (b"no\nyes\n", 1, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "code", "changed"), ANSWERS)
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_only_a_typed_yes_changes_anything(
+    spec: Path, fleet: Fleet, tmp_path: Path, typed: bytes, code: int, changed: bool, options: list[str]
+) -> None:
+    before = fleet.running("z01-rtsw001")
+    command = [sys.executable, "-c", PTY, str(tmp_path), "apply", str(spec), "--device", "z01-rtsw001", *options]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, command)  # noqa: S606
+    said = read_until(terminal, b"accepted: ")
+    os.write(terminal, typed)
+    said += read_until(terminal, None)
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == code, said.decode()
+    assert (fleet.running("z01-rtsw001") != before) is changed
+    assert (b"nothing was sent" in said) is not changed
+
+
+def read_until(terminal: int, words: bytes | None) -> bytes:
+    """What the terminal shows up to these words, or to its end."""
+    said = b""
+    while words is None or words not in said:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # Linux says EIO when the last writer is gone
+            piece = b""
+        if not piece:
+            assert words is None, said.decode()
+            break
+        said += piece
+    return said
+
+
+def test_drain_waits_for_the_neighbours(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    fabric_cli("apply", spec, "--auto-approve")
+    before = spec.read_text()
+    done = fabric_cli("drain", "z01-ctsw01", spec, "--auto-approve", "--wait", 0)
+    assert done.exit_code == 0, done.output
+    assert "is not changed: the next apply of it undoes this" in done.stdout
+    assert "safe: none of its 4 neighbours has a route over z01-ctsw01" in done.stdout
+    assert spec.read_text() == before
+    assert "RM-DRAIN-OUT" in str(fleet.running("z01-ctsw01"))
+    back = fabric_cli("undrain", "z01-ctsw01", spec, "--auto-approve")
+    assert back.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("hops", "code", "words"),
+    [
+        ({"10.9.0.0/24": ["HERE", "10.64.0.99"]}, 1, "not safe yet: 1 of 4 neighbours still share 1 routes"),
+        ({"10.9.0.0/24": ["HERE"]}, 2, "know no other way"),
+        ({"10.9.0.0/24": ["10.64.0.99"]}, 0, "safe: none of its 4 neighbours"),
+    ],
+)
+def test_drain_says_what_the_neighbours_do(
+    fabric_cli: Cli, spec: Path, fleet: Fleet, hops: dict[str, list[str]], code: int, words: str
+) -> None:
+    from fabric.change.drain import neighbours
+
+    fabric_cli("apply", spec, "--auto-approve")
+    here = sorted(neighbours(open_live(spec).job.fabric, "z01-ctsw01")["z01-rtsw001"])[0]
+    state = fleet.load("z01-rtsw001")
+    state["routes"] = [[prefix, [here if hop == "HERE" else hop for hop in found]] for prefix, found in hops.items()]
+    fleet.save("z01-rtsw001", state)
+    done = fabric_cli("drain", "z01-ctsw01", spec, "--auto-approve", "--wait", 0)
+    assert (done.exit_code, words in done.stdout) == (code, True), done.output
+
+
+def test_drain_write_keeps_comments_and_undrain_takes_it_back(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    fabric_cli("apply", spec, "--auto-approve")
+    spec.write_text("# mine\n" + spec.read_text())
+    before = spec.read_text()
+    assert fabric_cli("drain", "z01-ctsw01", spec, "--auto-approve", "--wait", 0, "--write").exit_code == 0
+    assert spec.read_text() == before + "state:\n  - {match: {name: z01-ctsw01}, state: drained}\n"
+    assert fabric_cli("drift", spec).exit_code == 0
+    assert fabric_cli("undrain", "z01-ctsw01", spec, "--auto-approve", "--write").exit_code == 0
+    assert spec.read_text() == before
+    assert fabric_cli("drift", spec).exit_code == 0
+
+
+def test_drain_of_no_device(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    done = fabric_cli("drain", "z01-ctsw09", spec, "--auto-approve")
+    assert done.exit_code == 1
+    assert "there is no switch 'z01-ctsw09'" in done.stderr
+
+
+def test_canary_that_breaks_bgp(fabric_cli: Cli, spec: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fleet.running("z01-rtsw001")
+    fleet.faults = {"z01-rtsw001": {"breaks-bgp"}}
+    done = fabric_cli("apply", spec, "--auto-approve", "--gate-timeout", 1)
+    assert done.exit_code == 1
+    assert "z01-rtsw001 rolled-back: health gate: BGP session to 10.0.0.1 was established and is idle" in done.stdout
+    assert "stopped: canary z01-rtsw001: rolled-back" in done.stdout
+    assert fleet.running("z01-rtsw001") == before
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Host keys that devices show, by address; "AAAA" where none is set."""
+    keys: dict[str, str] = {}
+    monkeypatch.setattr(
+        "fabric.cli.trust.fetch", lambda host: ("ssh-ed25519", keys.get(host, "AAAA"), "SHA256:" + host)
+    )
+    return keys
+
+
+def test_trust(fabric_cli: Cli, spec: Path, fleet: Fleet, shown: dict[str, str]) -> None:
+    assert fabric_cli("trust", spec).exit_code == 1  # nobody to ask
+    known = spec.parent / ".fabric" / "known_hosts"
+    assert not known.exists()
+    done = fabric_cli("trust", spec, "--auto-approve")
+    assert done.exit_code == 0, done.output
+    assert len(known.read_text().splitlines()) == 10
+    assert known.stat().st_mode & 0o777 == 0o600
+    assert fabric_cli("trust", spec).exit_code == 0
+    host = known.read_text().split()[0]
+    shown[host] = "BBBB"
+    changed = fabric_cli("trust", spec, "--auto-approve")
+    assert changed.exit_code == 1
+    assert "has CHANGED" in changed.stderr
+    assert "BBBB" not in known.read_text()
+    assert fabric_cli("trust", spec, "--auto-approve", "--replace").exit_code == 0
+    assert f"{host} ssh-ed25519 BBBB" in known.read_text().splitlines()
+    assert len(known.read_text().splitlines()) == 10
