@@ -72,9 +72,9 @@ class Listener:
     def __init__(self, folder: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         with _short(folder) as path:
-            self._socket.bind(path)
-        (folder / SOCKET).chmod(0o600)
+            self._socket.bind(f"{path}.part")
         self._socket.listen(16)
+        (folder / f"{SOCKET}.part").rename(folder / SOCKET)  # there only once it can be connected to
 
     def fileno(self) -> int:
         """For selectors."""

@@ -173,9 +173,9 @@ class Plant:
         """End everything that runs in a node, at once."""
         pid = self.pid(name)
         inside = proc.members(pid)
+        del self.running[name]  # so that nobody takes these ends for crashes
         _kill(pid)
         self._gone([pid, *inside])
-        del self.running[name]
 
     def reboot(self, name: str) -> None:
         """Power off and on: only the node's disk and its cables stay."""

@@ -114,11 +114,12 @@ def _start(lab: Lab) -> subprocess.Popen[bytes]:
     end = time.monotonic() + 20
     while code == 0 and not (lab.folder / control.SOCKET).exists():
         if time.monotonic() > end or lab.supervisor() is None:
-            code = 1
+            break
         time.sleep(0.02)
-    if code != 0:
+    if code != 0 or not (lab.folder / control.SOCKET).exists():
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        raise FabricError(f"the lab's supervisor did not start: {said[-1] if said else code}")
+        why = said[-1] if said else f"its starter ended with {code}, its pid was {lab.supervisor()}"
+        raise FabricError(f"the lab's supervisor did not start: {why}")
     return process
 
 

@@ -6,6 +6,7 @@ server runs that program, so that files can be copied to flash; anything else is
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -14,7 +15,9 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +115,37 @@ class Terminal:
         return raw.decode("utf-8", "replace").replace("\x04", "")
 
     def _pasted(self) -> str:
-        """Everything up to Ctrl-D: the terminal turns it into an end of input, a pipe gives it as a byte."""
-        got = self._ahead
-        while b"\x04" not in got:
-            more = os.read(0, 65536)
-            if not more:
-                break
-            got += more.replace(b"\r", b"\n")
-        body, _, self._ahead = got.partition(b"\x04")
+        """Everything up to Ctrl-D, read as it comes: a pasted text may be long, and need not end with a line feed."""
+        with _unbuffered():
+            got = self._ahead
+            while _END.search(got) is None:
+                more = os.read(0, 65536)
+                if not more:
+                    break
+                got += more.replace(b"\r", b"\n")
+        body, *rest = _END.split(got, maxsplit=1)
+        self._ahead = rest[0] if rest else b""
         return body.decode("utf-8", "replace")
+
+
+_END = re.compile(rb"[\x04\x00]")
+"""Ctrl-D; a NUL is what the kernel makes of one that was typed before the paste began."""
+
+
+@contextlib.contextmanager
+def _unbuffered() -> Iterator[None]:
+    """The terminal gives every byte at once, Ctrl-D among them; without a terminal nothing is done."""
+    if not os.isatty(0):
+        yield
+        return
+    before = termios.tcgetattr(0)
+    raw = termios.tcgetattr(0)
+    raw[3] &= ~termios.ICANON
+    termios.tcsetattr(0, termios.TCSANOW, raw)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSANOW, before)
 
 
 def _connect(path: Path) -> socket.socket:
@@ -159,6 +184,10 @@ def _bash(command: str) -> None:
 
 
 def _user() -> str:
+    """The account that logged in; the user number does not say it, since operators of a switch share root's."""
+    name = os.environ.get("LOGNAME")
+    if name:
+        return name
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -66,17 +66,23 @@ class NodeFile:
         data = json.loads((folder / "node.json").read_text(encoding="utf-8"))
         known = set(Settings.__dataclass_fields__)
         given = (data.get("settings") or {}).get("eos") or {}
-        settings = Settings(**{key: value for key, value in given.items() if key in known})
+        settings = Settings(**{key: value for key, value in (_model(data) | given).items() if key in known})
         return cls(
             folder,
             data["name"],
             dict(data.get("ports") or {}),
             data.get("frr") or data["name"],
             data.get("lldp_socket") or "",
-            data.get("management_interface") or "ma0",
+            data.get("management_linux") or "ma0",
             settings,
             data,
         )
+
+
+def _model(data: dict[str, Any]) -> dict[str, Any]:
+    """The catalog's name of the box, unless `settings.eos.model` says otherwise."""
+    model = (data.get("settings") or {}).get("model")
+    return {"model": str(model)} if model else {}
 
 
 class Switch:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from fabric.errors import FabricError
 from fabric.lab import frr
 from fabric.lab.eos.bgpconf import frr_text
+from fabric.lab.eos.bgpdiff import commands
 from fabric.lab.eos.device import NodeFile
 from fabric.lab.eos.tree import Node
 from fabric.lab.proc import ip_batch
@@ -87,6 +90,7 @@ class Programmer:
         self._node, self._log = node, log
         self._old: dict[str, Interface] | None = None
         self._hostname = node.name
+        self._routed: str | None = None
         self._described: dict[str, str] = {}
 
     def __call__(self, root: Node) -> None:
@@ -126,10 +130,31 @@ class Programmer:
         name = root.value("hostname") or self._node.name
         text = frr_text(root, name, lambda port: self._node.ports.get(port, port), bfd=bfd)
         daemons = ("zebra", "bgpd", "bfdd") if bfd else ("zebra", "bgpd")
-        if all(frr.running(self._node.frr, daemon) for daemon in daemons):
-            frr.reload(self._node.frr, text)
-        else:
+        if not all(frr.running(self._node.frr, daemon) for daemon in daemons):
             frr.start(self._node.frr, daemons, text=text)
+        elif text != self._routed and not self._step(text):
+            frr.reload(self._node.frr, text)
+        self._routed = text
+
+    def _step(self, text: str) -> bool:
+        """Only the lines that differ from what this daemon gave FRR last; False when that is not known, or FRR refused one."""
+        if self._routed is None:
+            return False
+        folder = frr.config_dir(self._node.frr)
+        part = folder / "step.conf"
+        part.write_text("\n".join([*commands(self._routed, text), ""]), encoding="utf-8")
+        done = subprocess.run(  # noqa: S603
+            ["/usr/bin/vtysh", "-N", self._node.frr, "-f", str(part)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode != 0:
+            self._log(f"%PROGRAM-4-STEP: {(done.stdout + done.stderr).strip()[:300]}")
+            return False
+        (folder / "frr.conf").write_text(text, encoding="utf-8")
+        return True
 
     def _names(self, root: Node) -> None:
         """Lldpd announces the host name and, as port description, the interface's own description."""
@@ -138,7 +163,9 @@ class Programmer:
             linux = self._node.ports.get(section.words[1])
             if linux is not None:
                 texts[linux] = section.value("description") or section.words[1]
-        lines = [
+        ids = {linux: port for port, linux in self._node.ports.items() if linux not in self._described}
+        lines = [f'configure ports {linux} lldp portidsubtype local "{port}"' for linux, port in ids.items()]
+        lines += [
             f'configure ports {linux} lldp portdescription "{text.translate(_QUOTES)}"'
             for linux, text in texts.items()
             if self._described.get(linux) != text
@@ -148,6 +175,7 @@ class Programmer:
             lines.append(f"configure system hostname {name}")
         if not lines or not self._node.lldp_socket:
             return
+        _wait_for(self._node.lldp_socket)
         done = subprocess.run(  # noqa: S603
             ["/usr/sbin/lldpcli", "-u", self._node.lldp_socket],
             input="\n".join([*lines, ""]), capture_output=True, text=True, timeout=20, check=False,
@@ -160,9 +188,14 @@ class Programmer:
 _QUOTES = str.maketrans({'"': "'", "\\": "/"})
 
 
-def _exists(name: str) -> bool:
-    from pathlib import Path
+def _wait_for(path: str, timeout_s: float = 3.0) -> None:
+    """Wait for a socket: lldpd starts at the same time as the switch."""
+    end = time.monotonic() + timeout_s
+    while not Path(path).exists() and time.monotonic() < end:
+        time.sleep(0.1)
 
+
+def _exists(name: str) -> bool:
     return Path("/sys/class/net", name).exists()
 
 

@@ -301,6 +301,8 @@ def _route(entry: Json, name_of: Callable[[str], str], hidden: str) -> Json | No
     ):
         return None
     direct = protocol == "connected"
+    if any(hop.get("blackhole") or hop.get("unreachable") for hop in hops):
+        return _own_aggregate(entry)
     vias = [
         ({} if direct or not hop.get("ip") else {"nexthopAddr": hop["ip"]})
         | {"interface": name_of(hop.get("interfaceName", ""))}
@@ -320,7 +322,22 @@ def _route(entry: Json, name_of: Callable[[str], str], hidden: str) -> Json | No
     }
 
 
-_CODES = {"connected": "C  ", "eBGP": "B E", "static": "S  "}
+def _own_aggregate(entry: Json) -> Json:
+    """An aggregate of our own: what is not covered more exactly is dropped."""
+    return {
+        "hardwareProgrammed": True,
+        "routeType": "bgpAggregate",
+        "routeLeaked": False,
+        "kernelProgrammed": True,
+        "routeAction": "drop",
+        "directlyConnected": True,
+        "preference": int(entry.get("distance") or 0),
+        "metric": int(entry.get("metric") or 0),
+        "vias": [{"interface": "Null0"}],
+    }
+
+
+_CODES = {"bgpAggregate": "A B", "connected": "C  ", "eBGP": "B E", "static": "S  "}
 
 
 def routes_text(answer: Json) -> str:
