@@ -68,7 +68,8 @@ def box(tmp_path: Path) -> Iterator[Box]:
     login = tmp_path / "login"
     run = f"PYTHONPATH={ROOT} exec {sys.executable} -S -m fabric.lab.eos.cli {tmp_path}"
     login.write_text(
-        f'#!/bin/sh\nif [ -n "$SSH_ORIGINAL_COMMAND" ]; then {run} -c "$SSH_ORIGINAL_COMMAND"; fi\n{run}\n', encoding="utf-8"
+        f'#!/bin/sh\nif [ -n "$SSH_ORIGINAL_COMMAND" ]; then {run} -c "$SSH_ORIGINAL_COMMAND"; fi\n{run}\n',
+        encoding="utf-8",
     )
     login.chmod(0o755)
     (tmp_path / "sshd_config").write_text(
@@ -158,7 +159,9 @@ def test_files_are_copied_to_flash_and_their_sum_is_checked(box: Box, tmp_path: 
         said = switch.send_command("verify /md5 flash:candidate.cfg")
         assert len(switch.process_md5(said) if hasattr(switch, "process_md5") else said.split("= ")[1].strip()) == 32
         switch.send_command("configure session f", expect_string=r"#\s*$")
-        assert "Copy completed" in switch.send_command("copy flash:candidate.cfg session-config", expect_string=r"#\s*$")
+        assert "Copy completed" in switch.send_command(
+            "copy flash:candidate.cfg session-config", expect_string=r"#\s*$"
+        )
         switch.send_command("abort", expect_string=r"#\s*$")
 
 

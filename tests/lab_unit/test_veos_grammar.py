@@ -106,7 +106,8 @@ def test_every_golden_line_with_one_letter_wrong_is_refused_or_is_a_free_text() 
         ),
         ("router bgp 1\nneighbor 10.0.0.1 shutdown\ndefault neighbor 10.0.0.1 shutdown", ["router bgp 1"]),
         (
-            "router bgp 1\nneighbor G peer group\nneighbor 10.0.0.1 peer group G\naddress-family ipv4\nneighbor G activate\nexit\nno neighbor G peer group",
+            "router bgp 1\nneighbor G peer group\nneighbor 10.0.0.1 peer group G\n"
+            "address-family ipv4\nneighbor G activate\nexit\nno neighbor G peer group",
             ["router bgp 1", "   address-family ipv4"],
         ),
         (
@@ -114,7 +115,8 @@ def test_every_golden_line_with_one_letter_wrong_is_refused_or_is_a_free_text() 
             ["router bgp 1", "   neighbor G route-map B in"],
         ),
         (
-            "router bgp 1\nneighbor 2001:db8::1 remote-as 3\nneighbor 10.0.0.10 remote-as 2\nneighbor 10.0.0.9 remote-as 2\nneighbor G peer group",
+            "router bgp 1\nneighbor 2001:db8::1 remote-as 3\nneighbor 10.0.0.10 remote-as 2\n"
+            "neighbor 10.0.0.9 remote-as 2\nneighbor G peer group",
             [
                 "router bgp 1",
                 "   neighbor G peer group",

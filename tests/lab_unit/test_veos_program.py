@@ -81,7 +81,8 @@ def test_routing_in_the_words_of_frr() -> None:
     root = tree(
         "ip prefix-list P\nseq 10 permit 10.0.0.0/8 eq 32\nseq 20 permit 10.0.0.0/8 ge 8 le 24\nroute-map R permit 10\n"
         "match ip address prefix-list P\nip routing\nrouter bgp 65001\nrouter-id 10.0.0.1\nno bgp default ipv4-unicast\ntimers bgp 3 9\n"
-        "maximum-paths 16 ecmp 16\nneighbor G peer group\nneighbor G bfd\nneighbor G route-map R in\nneighbor G maximum-routes 100 warning-only\n"
+        "maximum-paths 16 ecmp 16\nneighbor G peer group\nneighbor G bfd\nneighbor G route-map R in\n"
+        "neighbor G maximum-routes 100 warning-only\n"
         "neighbor 10.0.0.2 peer group G\nneighbor 10.0.0.2 remote-as 65002\nneighbor 10.0.0.2 shutdown\nredistribute connected route-map R\n"
         "aggregate-address 10.1.0.0/16 summary-only\naddress-family ipv4\nneighbor G activate\n"
     )
