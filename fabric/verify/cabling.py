@@ -146,8 +146,8 @@ class _Judge:
         up = self.ears.up(here)
         if up is False:
             return self._missing(number, a, b)
-        state = "its port is up" if up else "the state of its port is not known"
-        text = f"{self.plan.label(here)} hears nothing, {state}; {there[0]} cannot be asked or does not speak LLDP"
+        state = "is up" if up else "does not tell its state"
+        text = f"{self.plan.label(here)} {state} and hears nothing; the far end cannot be asked, or does not speak LLDP"
         return self._finding("link", number, "unknown", text, f"have {there[0]} speak LLDP, or look at the cable")
 
     def _missing(self, number: int, a: End, b: End) -> Finding:

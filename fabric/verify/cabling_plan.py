@@ -42,11 +42,11 @@ class CablePlan:
 
 
 def cable_plan(fabric: Fabric) -> CablePlan:
-    """The plan of a fabric: planned links are ignored, and so are links to planned hosts and front-end ports."""
+    """The plan of a fabric: links with a planned end are ignored, and so are front-end ports."""
     plan = CablePlan([])
     for link in fabric.links():
         a, b = (link.a, port_key(link.a_port)), (link.b, port_key(link.b_port))
-        if link.planned:
+        if link.planned or fabric.by_name[link.a].state == "planned":
             plan.ignored.update((a, b))
             continue
         plan.mate[a], plan.mate[b] = b, a

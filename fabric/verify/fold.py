@@ -35,7 +35,8 @@ def fold(findings: Sequence[Finding]) -> list[Finding]:
 def _told(finding: Finding, links: set[str] | None, routes: str | None) -> Finding:
     if not links:
         return finding
-    more = [f"BGP is down on {len(links):,} of these links, as it must be"]
+    where = "this link" if len(links) == 1 else f"these {len(links):,} links"
+    more = [f"BGP is down on {where}, as it must be"]
     if routes:
         more.append(routes)
     return dataclasses.replace(finding, evidence=(*finding.evidence, *more))

@@ -71,7 +71,7 @@ def observe(
         if isinstance(answer, Observed):
             network[ref.name] = answer
         elif isinstance(answer, FabricError):
-            network[ref.name] = Observed(ref.name, unreachable=printable(answer.message, 160))
+            network[ref.name] = Observed(ref.name, unreachable=_reason(ref, answer))
         else:
             raise answer
         if reader.progress is not None:
@@ -93,10 +93,15 @@ def _one(fabric: Fabric, plan: RoutePlan, reader: Reader, ref: DeviceRef, parts:
             try:
                 found.update(_part(fabric, plan, device, ref, part))
             except FabricError as error:
-                errors[part] = printable(error.message, 160)
+                errors[part] = _reason(ref, error)
         return Observed(ref.name, errors=errors, **found)
     finally:
         device.close()
+
+
+def _reason(ref: DeviceRef, error: FabricError) -> str:
+    """What went wrong, without the device's name, which stands beside it anyway."""
+    return printable(error.message.removeprefix(f"{ref.name}: "), 160)
 
 
 def _part(fabric: Fabric, plan: RoutePlan, device: Device, ref: DeviceRef, part: str) -> dict[str, Any]:

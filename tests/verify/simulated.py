@@ -182,7 +182,7 @@ def own_prefixes(fabric: Fabric, switch: Switch) -> list[str]:
         found += [] if six is None else [f"{fmt6(six.base)}/{six.length}"]
     elif switch.role == "rtsw":
         nics = [port for port in fabric.ports(switch) if port.role == "host" and port.enabled]
-        found += [prefix for port in nics for prefix in nic_prefixes(port) if prefix is not None]
+        found += [text for port in nics for text in nic_prefixes(port) if text is not None]
     return found
 
 
@@ -198,6 +198,6 @@ def connected(network: Simulated, switch: Switch) -> Iterator[Route]:
         yield Route(prefix, (NextHop(None, "Loopback0"),), "connected")
     for port in network.fabric.ports(switch):
         if port.role == "host" and network.up((switch.name, port.slot.name)):
-            for prefix in nic_prefixes(port):
-                if prefix is not None:
-                    yield Route(prefix, (NextHop(None, port.slot.name),), "connected")
+            for text in nic_prefixes(port):
+                if text is not None:
+                    yield Route(text, (NextHop(None, port.slot.name),), "connected")

@@ -257,7 +257,7 @@ def test_session_on_a_wrong_cable_is_told_with_the_cable() -> None:
     found = judge(LAB, RoutePlan(LAB), sim.facts(routes=True), ["cabling", "routing"])
     (fault,) = [finding for finding in found if finding.verdict == "fail"]
     assert fault.check == "cabling.swap"
-    assert "BGP is down on 2 of these links, as it must be" in fault.evidence
+    assert "BGP is down on these 2 links, as it must be" in fault.evidence
     assert fold(found) == found
 
 
