@@ -70,12 +70,21 @@ class Simulated:
         return far is not None and self.alive(far[0]) and not {end, far} & self.off
 
     def lldp(self, switch: Switch) -> Iterator[LldpNeighbor]:
-        for end, far in self.cables.items():
-            if end[0] == switch.name and self.up(end) and end not in self.deaf and far[0] not in self.silent_hosts:
+        for end, far in self._plugged(switch.name):
+            if self.up(end) and end not in self.deaf and far[0] not in self.silent_hosts:
                 yield self.neighbor(end[1], far)
         for end, more in self.extra.items():
             if end[0] == switch.name:
                 yield from more
+
+    def _plugged(self, name: str) -> Iterator[tuple[End, End]]:
+        """The cables at a device; few ports are plugged beyond those of the design."""
+        switch = self.fabric.by_name[name]
+        ends = {(name, port.slot.name) for port in self.fabric.ports(switch)}
+        more = [] if len(self.cables) > 10_000 else [end for end in self.cables if end[0] == name and end not in ends]
+        for end in [*sorted(ends), *more]:
+            if end in self.cables:
+                yield end, self.cables[end]
 
     def neighbor(self, port: str, far: End) -> LldpNeighbor:
         name, far_port = far
