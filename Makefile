@@ -6,13 +6,16 @@ PY := .venv/bin/python
 # Debian packages that the tools need; the Python of python3-venv is only installed when no Python >= 3.11 is there.
 APT_PACKAGES := git make python3-venv
 
+# What the virtual lab runs. Without root rights there is no lab, its tests skip, and these are not asked for.
+LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2 iputils-ping procps util-linux
+
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=
 
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench docs gen-docs clean
+.PHONY: help setup setup-lab demo test lint bench docs gen-docs clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,10 +23,13 @@ help: ## what can be made
 setup: ## install what is missing; nothing when nothing is
 	@tools/setup.sh dev $(APT_PACKAGES)
 
-demo: setup ## check, render and change the lab and the 24,576-GPU cluster, and say what happened
+setup-lab: setup
+	@tools/setup.sh --lab $(LAB_PACKAGES)
+
+demo: setup-lab ## check, render and change the lab and the 24,576-GPU cluster, and say what happened
 	@tools/demo.sh
 
-test: setup ## all tests but the benchmarks
+test: setup-lab ## all tests but the benchmarks
 	@$(PY) -m pytest -q -n 2 $(PYTEST_ARGS)
 
 lint: setup ## style, types, layers, YAML

@@ -3,11 +3,13 @@
 #
 #   tools/setup.sh EXTRA [DEBIAN-PACKAGE...]      e.g. tools/setup.sh dev git make python3-venv
 #
+#   tools/setup.sh --lab DEBIAN-PACKAGE...        what the virtual lab runs; only told, not refused, where it cannot be installed
+#
 # Does only what is missing, and nothing at all (no apt-get, no pip) when nothing is. Needs root or sudo only for apt-get.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-extra=${1:?usage: tools/setup.sh EXTRA [DEBIAN-PACKAGE...]}
+extra=${1:?usage: tools/setup.sh EXTRA|--lab [DEBIAN-PACKAGE...]}
 shift
 
 fail() { printf 'setup: %s\n' "$1" >&2; exit 1; }
@@ -51,12 +53,24 @@ missing=()
 for package in "$@"; do
     is_there "$package" || missing+=("$package")
 done
+if [ "$extra" = --lab ] && [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then
+    echo "setup: the virtual lab needs root rights and ${missing[*]}; going on without it" >&2
+    exit
+fi
 if [ ${#missing[@]} -gt 0 ]; then
     command -v apt-get >/dev/null || fail "this is no Debian or Ubuntu machine; install what gives: ${missing[*]}"
     echo "setup: installing ${missing[*]}" >&2
     as_root apt-get update -q >&2
+    # The programs are wanted, not the services that Debian would start with them (frr, lldpd, sshd): 101 forbids that for this once.
+    policy=/usr/sbin/policy-rc.d
+    if [ "$extra" = --lab ] && [ ! -e "$policy" ]; then
+        trap 'rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
 fi
+[ "$extra" != --lab ] || exit 0
 
 if [ ! -x .venv/bin/python ]; then
     python=$(find_python) || fail "no Python >= 3.11 with venv found; install one, or name it: make setup PYTHON=/path/to/python3"

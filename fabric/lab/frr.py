@@ -62,8 +62,8 @@ def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str 
         # Unix sockets of a killed daemon would make vtysh wait for an answer.
         (run_dir(node) / f"{daemon}.vty").unlink(missing_ok=True)
         run([
-            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", _user(), "-g", _user(), "-f", str(config_dir(node) / "zebra.conf" if daemon == "zebra" else conf),
-            "--log", log, "--log-level", "warnings",
+            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", _user(), "-g", _user(), "--log", log, "--log-level", "warnings",
+            "-f", str(config_dir(node) / "zebra.conf" if daemon == "zebra" else conf),
         ])  # fmt: skip
     wait(node, missing, timeout_s)
 

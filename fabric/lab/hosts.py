@@ -30,7 +30,7 @@ def nic_batch(nics: Sequence[dict[str, Any]], number: int) -> list[str]:
 
 
 def _family(name: str, table: int, address: str, gateway: str) -> Iterator[str]:
-    own = address.split("/")[0]
+    own = address.split("/", maxsplit=1)[0]
     six = ":" in address
     yield f"addr replace {address} dev {name}{' nodad' if six else ''}"
     yield f"route replace default via {gateway} dev {name} table {table}"

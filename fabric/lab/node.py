@@ -117,7 +117,7 @@ def _first(name: str, kind: str, folder: Path, binds: Mapping[str, str], writer:
     """Process 1 of a node."""
     try:
         # Before /proc is our own it shows our pid as the supervisor sees it.
-        outside = os.readlink("/proc/self")
+        outside = Path("/proc/self").readlink()
         os.write(writer, f"{outside}\n".encode())
         syscalls.sethostname(name)
         _mounts(folder, binds)
@@ -239,7 +239,7 @@ def _become(argv: Sequence[str], env: Mapping[str, str], out: int) -> NoReturn:
 
 def management_batch(address: str, gateway: str) -> list[str]:
     """`ip` commands for a switch's management interface. Its routes stand in a table of their own, as in a management VRF."""
-    own = address.split("/")[0]
+    own = address.split("/", maxsplit=1)[0]
     return [
         "link set lo up",
         f"link set {MANAGEMENT} up",

@@ -257,7 +257,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Does something in the network namespace of `pid` listen on a TCP port? (Asking by connecting would fill its log.)"""
+    """Does something in the network namespace of `pid` listen on a TCP port? Asking by connecting would fill its log."""
     lines = Path(f"/proc/{pid}/net/tcp").read_text(encoding="ascii").splitlines()[1:]
     return any(fields[1].endswith(f":{port:04X}") and fields[3] == "0A" for fields in (line.split() for line in lines))
 

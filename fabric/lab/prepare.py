@@ -116,7 +116,7 @@ def _accounts(etc: Path, node: LabNode, public: str) -> None:
 
 
 def _ssh(place: Path, node: LabNode) -> str:
-    """sshd's configuration and host key, and the EOS login shell; returns the line for known_hosts."""
+    """The configuration and host key of sshd, and the EOS login shell; returns the line for known_hosts."""
     key = place / "ssh_host_ed25519_key"
     _keygen(key, node.name)
     address = node.management.split("/")[0]

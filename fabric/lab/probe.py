@@ -21,13 +21,13 @@ def main() -> int:
         _overlay()
         ip_batch(["link add va type veth peer name vb", "link add br0 type bridge"])
     except (OSError, FabricError) as error:
-        print(f"this kernel, or the container around us, refuses what a lab needs: {error}", file=sys.stderr)  # noqa: T201
+        print(f"this kernel, or the container around us, refuses what a lab needs: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def _overlay() -> None:
-    """tmpfs and an overlay over /mnt, as each node has them."""
+    """A tmpfs and an overlay over /mnt, as each node has them."""
     syscalls.mount("probe", "/mnt", "tmpfs")
     for name in ("upper", "work"):
         os.mkdir(f"/mnt/{name}")  # noqa: PTH102 - pathlib is slow to import

@@ -86,7 +86,7 @@ def pids() -> Iterator[int]:
 def namespace(pid: int, kind: str) -> str:
     """Identity of a namespace of a process ("pid:[4026531836]"), "" when it is gone."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/{kind}")
+        return str(Path(f"/proc/{pid}/ns/{kind}").readlink())
     except OSError:
         return ""
 

@@ -10,7 +10,7 @@ from fabric.spec.cluster import ClusterSpec
 PASSWORD = "lab-only"  # noqa: S105 - opens nothing but a virtual switch on this machine
 """The password whose hash stands in for every unset password hash."""
 
-_HASH = "$6$fabriclab$CTGFQ3liR1kGTUysJLtfR.IxQqttNg9GqkH3rVh0T/U.tG1LQ/CwNLG27/161BsiNOi1q9uh/arkygYkSLt30/"  # noqa: S105
+_HASH = "$6$fabriclab$CTGFQ3liR1kGTUysJLtfR.IxQqttNg9GqkH3rVh0T/U.tG1LQ/CwNLG27/161BsiNOi1q9uh/arkygYkSLt30/"
 _PLACEHOLDER = re.compile(rb"\$SECRET\{([^}]+)\}")
 
 

@@ -1,7 +1,8 @@
 """Process 1 of a lab: builds it, starts the daemons of its nodes, and does what the command line asks (`fabric.lab.control`).
 
-Started by `fabric lab up` as `python -m fabric.lab.supervisor STATE_FOLDER` in new namespaces. While the lab comes up, standard input is the lifeline
-to that command: when it ends before the word "up" the command is dead, and so is the lab. The supervisor restarts nothing by itself.
+Started by `fabric lab up` as `python -m fabric.lab.supervisor STATE_FOLDER` in new namespaces. While the lab comes up, standard
+input is the lifeline to that command: when it ends before the word "up" the command is dead, and so is the lab. The
+supervisor restarts nothing by itself.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 
 # Values of linux/sched.h and linux/mount.h.
 NEWNS = 0x00020000
@@ -38,17 +39,8 @@ def unshare(flags: int) -> None:
     _check(_libc.unshare(flags), f"unshare({flags:#x})")
 
 
-def setns(path: str, kind: int = 0) -> None:
-    """Enter the namespace at `path` (`/proc/PID/ns/net`, `/run/netns/NAME`)."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _check(_libc.setns(fd, kind), f"setns({path})")
-    finally:
-        os.close(fd)
-
-
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
+    """Mount a file system: the system call of that name."""
     _check(
         _libc.mount(source.encode(), target.encode(), kind.encode() or None, flags, options.encode() or None),
         f"mount {kind or source} on {target}",
@@ -77,8 +69,8 @@ def enter(pid: int, *, into: tuple[str, ...] = ("ipc", "uts", "net", "pid", "mnt
     try:
         if not _same_user_namespace(pid):
             into = ("user", *into)
-        for kind in into:
-            opened.append((kind, os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)))
+        for kind in into:  # one at a time, so that those opened are closed when the next cannot be
+            opened.append((kind, os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)))  # noqa: PERF401
         for kind, fd in opened:
             _check(_libc.setns(fd, 0), f"setns({kind} of {pid})")
     finally:
@@ -88,6 +80,6 @@ def enter(pid: int, *, into: tuple[str, ...] = ("ipc", "uts", "net", "pid", "mnt
 
 def _same_user_namespace(pid: int) -> bool:
     try:
-        return os.readlink(f"/proc/{pid}/ns/user") == os.readlink("/proc/self/ns/user")
+        return Path(f"/proc/{pid}/ns/user").readlink() == Path("/proc/self/ns/user").readlink()
     except OSError:
         return True

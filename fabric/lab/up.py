@@ -47,7 +47,7 @@ def check_machine() -> None:
 def kernel_refusal() -> str:
     """What this kernel, or the container that we are in, refuses and a lab needs; "" when nothing."""
     probe = subprocess.run(
-        [sys.executable, "-S", "-m", "fabric.lab.probe"],  # noqa: S603
+        [sys.executable, "-S", "-m", "fabric.lab.probe"],
         env=nodekinds.environment("probe"), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if probe.returncode == 0:
@@ -106,8 +106,8 @@ def _claim(lab: Lab) -> None:
 def _start(lab: Lab) -> subprocess.Popen[bytes]:
     log = lab.folder / "logs" / "supervisor.log"
     with log.open("ab") as out:
-        process = subprocess.Popen(
-            nodekinds.python("fabric.lab.supervisor", str(lab.folder)),  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            nodekinds.python("fabric.lab.supervisor", str(lab.folder)),
             stdin=subprocess.PIPE, stdout=out, stderr=out, env=nodekinds.environment("seat"), cwd="/", start_new_session=True,
         )  # fmt: skip
     code = process.wait()  # it leaves the supervisor behind, with our pipe as its standard input

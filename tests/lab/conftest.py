@@ -85,12 +85,10 @@ class LabUnderTest:
     def lldp(self, name: str, linux: str) -> list[tuple[str, str]]:
         """(system, port id) of the neighbours that lldpd of a node hears on an interface."""
         text = self.node(name, "lldpcli", "-u", f"/run/lldpd/{name}.sock", "-f", "json0", "show", "neighbors").stdout
-        found = []
-        for block in json.loads(text)["lldp"]:
-            for port in block.get("interface", []):
-                if port["name"] == linux:
-                    found.append((port["chassis"][0]["name"][0]["value"], port["port"][0]["id"][0]["value"]))
-        return found
+        heard = [
+            port for block in json.loads(text)["lldp"] for port in block.get("interface", []) if port["name"] == linux
+        ]
+        return [(port["chassis"][0]["name"][0]["value"], port["port"][0]["id"][0]["value"]) for port in heard]
 
 
 def wait_until(what: Callable[[], bool], timeout: float = 40, words: str = "") -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabric.lab import proc
 from fabric.lab.state import Lab
 from tests.lab.conftest import LabUnderTest, wait_until
 
@@ -23,18 +24,11 @@ ONE_RACK = ("--subset", "z02-rtsw001", "--subset", "z02-ctsw0*")
 
 def traces() -> dict[str, set[str]]:
     """What a lab could leave on this machine: processes, mounts, interfaces, names of namespaces."""
-    lab_processes = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                line = Path(f"/proc/{name}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if os.environ["FABRIC_LAB_DIR"].encode() in line:
-                lab_processes.add(line.decode(errors="replace"))
+    ours = os.environ["FABRIC_LAB_DIR"]
+    lab_processes = {line for pid in proc.pids() if ours in (line := " ".join(proc.cmdline(pid)))}
     mounts = {line for line in Path("/proc/self/mounts").read_text().splitlines() if "lab" in line}
     links = {item["ifname"] for item in json.loads(subprocess.check_output(["ip", "-j", "link"]))}
-    named = set(os.listdir("/run/netns")) if Path("/run/netns").is_dir() else set()
+    named = {path.name for path in Path("/run/netns").glob("*")}
     return {"processes": lab_processes, "mounts": mounts, "links": links, "namespaces": named}
 
 

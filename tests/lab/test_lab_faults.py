@@ -97,11 +97,14 @@ def test_drop_ssh_for_a_time(faulty_lab: LabUnderTest) -> None:
 
 def test_drop_ssh_in_mid_transfer(faulty_lab: LabUnderTest) -> None:
     faulty_lab.fault("drop-ssh", "z01-rtsw001", "--after", "2000000")
-    line = 'head -c 80000000 /dev/zero | ssh -i "$FABRIC_KEY_FILE" -o UserKnownHostsFile="$FABRIC_STATE/known_hosts" root@10.0.1.17 "cat >/tmp/lab-x; rm /tmp/lab-x"'
+    line = (
+        'head -c 80000000 /dev/zero | ssh -i "$FABRIC_KEY_FILE" -o UserKnownHostsFile="$FABRIC_STATE/known_hosts" '
+        'root@10.0.1.17 "cat >/dev/null"'
+    )
     faulty_lab.ssh("root", "10.0.1.17", "true")
     assert faulty_lab.seat("sh", "-c", line, check=False).returncode == 255
     faulty_lab.fault("restore")
-    faulty_lab.ssh("root", "10.0.1.17", "rm -f /tmp/lab-x")
+    faulty_lab.ssh("root", "10.0.1.17", "true")
 
 
 def test_reboot_keeps_the_disk_only(faulty_lab: LabUnderTest) -> None:
