@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.targets.fboss.schema import load_schema
 
 Json = dict[str, Any]
 
@@ -43,6 +42,10 @@ def word(name: str) -> str:
 
 def name_of(enum: str, number: int) -> str:
     """The name of an enum's value; the number as text when it has none."""
+    from fabric.targets.fboss.schema import (
+        load_schema,  # here: the command line only asks for other things of this module
+    )
+
     return next((name for name, value in load_schema().enums[enum].items() if value == number), str(number))
 
 

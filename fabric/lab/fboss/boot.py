@@ -25,6 +25,7 @@ def main(argv: list[str]) -> int:
             mark.parent.mkdir(parents=True, exist_ok=True)
             mark.touch()
             install.tools(node)
+            install.root_home(node)
             timers.clear(node)
             for name in ("agent.json", "units.json"):
                 node.state(name).unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab.fboss.node import AGENT_CONF, BGP_CONF, FRUID, Node, write_whole
+from fabric.lab.fboss.node import AGENT_CONF, BGP_CONF, Node, write_whole
 from fabric.targets.fboss import wire
 from fabric.targets.fboss.inventory import PortEntry, PortInventory
 from fabric.targets.fboss.problem import Problem
@@ -109,12 +109,3 @@ def save_inventory(node: Node, known: PortInventory) -> None:
     }
     made = {"platform": known.platform, "ports": ports, "speeds": dict(known.profile_speeds)}
     write_whole(node.state("inventory.json"), json.dumps(made))
-
-
-def product(node: Node) -> dict[str, str]:
-    """`Information` of the box's fruid.json; {} when there is none."""
-    try:
-        found = json.loads(node.path(FRUID).read_text(encoding="utf-8"))["Information"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return {str(key): str(value) for key, value in found.items()}

@@ -7,6 +7,7 @@ The lab calls `prepare` before the box is switched on (it reads the catalog); th
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -61,6 +62,18 @@ def tools(node: Node, python: str = sys.executable) -> None:
             kept.read_text(encoding="utf-8") if kept.exists() else '{"Information": {"Product Name": "VIRTUAL"}}'
         )
         write_whole(fruid, found)
+
+
+def root_home(node: Node, home: str = "/var/home/root") -> None:
+    """Give the box's root a home of its own: the machine's /root shows through in every box, with shell set-up files that belong to it."""
+    passwd = node.path("/etc/passwd")
+    if not passwd.exists():
+        return
+    text = passwd.read_text(encoding="utf-8")
+    changed = re.sub(r"(?m)^(root:[^:]*:0:0:[^:]*):/root:", rf"\1:{home}:", text)
+    if changed != text:
+        node.path(home).mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(passwd, changed)
 
 
 def _script(path: Path, text: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fabric.lab.fboss.box import Box
-from fabric.lab.fboss.conf import product as fruid
+from fabric.lab.fboss.node import FRUID
 
 Json = dict[str, Any]
 
@@ -22,11 +23,14 @@ _EVENTS = (
 
 def product(box: Box, _words: list[str]) -> Json:
     """`show product`, from fruid.json."""
-    found = fruid(box.node)
+    try:
+        found = json.loads(box.node.path(FRUID).read_text(encoding="utf-8"))["Information"]
+    except (OSError, ValueError, KeyError, TypeError):
+        found = {}
     return {
-        "product": found.get("Product Name", ""),
-        "oem": found.get("System Manufacturer", ""),
-        "serial": found.get("Product Serial Number", ""),
+        "product": str(found.get("Product Name", "")),
+        "oem": str(found.get("System Manufacturer", "")),
+        "serial": str(found.get("Product Serial Number", "")),
     }
 
 

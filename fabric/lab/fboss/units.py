@@ -15,7 +15,7 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.lab import proc
-from fabric.lab.fboss import bgp, client, frr, timers
+from fabric.lab.fboss import client, frr, timers
 from fabric.lab.fboss.node import Node
 
 _PRETEND = (
@@ -90,6 +90,8 @@ class Units:
         if unit == self.agent and not self.pid(unit):
             self._start_agent()
         elif unit == "bgpd" and not self.pid(unit):
+            from fabric.lab.fboss import bgp
+
             try:
                 bgp.restart(self._node)
             except FabricError:
