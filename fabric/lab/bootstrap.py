@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-_KEPT = re.compile(r"(hostname|username|vrf instance|interface Management|ip route vrf|management ssh|no aaa root)\b")
+_KEPT = re.compile(r"(hostname |username |vrf instance |interface Management\d|ip route vrf |management ssh$|no aaa root$)")
 _KEPT_KEYS = ("defaultCommandLineArgs", "platform")
 
 
