@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fabric.lab.fboss import conf, desired, faults, program
+from fabric.lab.fboss import conf, desired, faults, install, program
 from fabric.lab.fboss.bgp_frr import frr_conf
 from fabric.lab.fboss.bgp_policy import NotImitatedError, prefix_rows
 from fabric.lab.fboss.kernel import LinkState
@@ -38,6 +38,15 @@ def test_rendered_agent_conf_is_taken(case: str, tmp_path: Path) -> None:
     programmed = {text for port in wish.ports.values() for text in port.addresses} | wish.loopback
     assert programmed == {desired.canonical(text) for text in routed}
     assert wish.notes == ()
+
+
+@pytest.mark.parametrize("case", AGENTS)
+def test_a_new_box_starts_without_a_port(case: str, tmp_path: Path) -> None:
+    node = make_node(tmp_path, install.blank_agent(golden_agent(case)), model=MODELS.get(case, "minipack2"))
+    wish = desired.wish(conf.read_agent(node), {"eth2/1/1": "eth2_1_1"})
+    assert not wish.ports["eth2_1_1"].up
+    assert wish.loopback == frozenset()
+    assert wish.routes == {}
 
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {

@@ -165,7 +165,12 @@ def test_values_of_bgp() -> None:
     )
     assert rows[second]["uptime"] == 0
     assert list(rows) == sorted(rows)
-    assert show_bgp.summary_rest(given, 0)["config"]["my_router_id"] == 184680640  # device-answers.md B6
+    rest = show_bgp.summary_rest(given, 0)
+    assert rest["config"]["my_router_id"] == 184680640  # device-answers.md B6
+    text = show_bgp.summary_text({"sessions": list(rows.values()), **rest})
+    assert "Router ID - 192.0.2.11, Local ASN - " in text
+    assert f"Peers: UP - 1, TOTAL - {len(given['peers'])}" in text
+    assert " ESTA " in text
 
 
 def test_values_of_routes(box: FakeBox, routes: None) -> None:

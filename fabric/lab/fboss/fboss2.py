@@ -133,7 +133,11 @@ def run(box: Box, line: Line) -> None:
         model = commands[known[0]](box, known[1])
         for note in box.notes:
             _err(note)
-        _out(json.dumps({line.host: model}, separators=(",", ":"), ensure_ascii=False) if line.json else _table(model))
+        _out(
+            json.dumps({line.host: model}, separators=(",", ":"), ensure_ascii=False)
+            if line.json
+            else _text(known[0], model)
+        )
     elif line.words[:2] == ["set", "port"]:
         _set_port(box, line)
     elif line.dev and line.words == ["config", "reload"]:
@@ -167,6 +171,10 @@ def _confirm(ports: list[str], verb: str) -> None:
     _err("Type 'yes' to continue")
     if sys.stdin.readline().strip() != "yes":
         raise InvalidError("Aborted")
+
+
+def _text(command: str, model: Any) -> str:
+    return show_bgp.summary_text(model) if command == "show bgp summary" else _table(model)
 
 
 def _table(model: Any) -> str:

@@ -45,6 +45,23 @@ def prepare(folder: Path, model: str) -> None:
     write_whole(node.state("fruid.json"), json.dumps({"Information": information, "Actions": [], "Resources": []}))
 
 
+def blank_agent(conf: dict[str, Any]) -> dict[str, Any]:
+    """The agent.conf of a new box, from a rendered one: the agent takes it, and no port, address or route is in it.
+
+    An empty `sw` would not do: FBOSS then reads the whole file as a bare SwitchConfig and refuses it (fboss.md section 12.2).
+    """
+    sw = conf["sw"]
+    default = sw.get("defaultVlan", 0)
+    kept = {key: sw[key] for key in ("version", "hostname", "defaultVlan", "switchSettings", "sdkVersion") if key in sw}
+    vlans = [vlan for vlan in sw.get("vlans", []) if vlan.get("id") == default]
+    flags = {key: value for key, value in conf.get("defaultCommandLineArgs", {}).items() if key == "mode"}
+    return {
+        "defaultCommandLineArgs": flags,
+        "sw": {**kept, "ports": [], "vlans": vlans, "vlanPorts": [], "interfaces": []},
+        "platform": conf.get("platform", {}),
+    }
+
+
 def tools(node: Node, python: str = sys.executable) -> None:
     """Write the command lines into the box, and fruid.json when its disk has none."""
     home = Path(fabric.__file__).resolve().parent.parent

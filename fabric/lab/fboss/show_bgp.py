@@ -51,6 +51,32 @@ def summary(box: Box, _words: list[str]) -> Json:
     return {"sessions": rows, **summary_rest(found["conf"], max(0, int(time.monotonic() - found["started"])))}
 
 
+def summary_text(model: Json) -> str:
+    """The same for people: heading, counts, and a table with the state cut to four letters."""
+    rows, conf = model["sessions"], model["config"]
+    up = sum(row["peer"]["peer_state"] == _STATES["Established"] for row in rows)
+    drained = {0: "UNDRAINED", 1: "DRAINED", 2: "WARM_DRAINED", 3: "SOFT_DRAINED"}[model["drain_state"]["drain_state"]]
+    router = socket.inet_ntoa(conf["my_router_id"].to_bytes(4, "little"))
+    paths = (
+        sum(row["prepolicy_rcvd_prefix_count"] for row in rows),
+        sum(row["postpolicy_sent_prefix_count"] for row in rows),
+    )
+    names = {number: name[:4].upper() for name, number in _STATES.items()} | {_IDLE_ADMIN: "IDLE"}
+    lines = [
+        "BGP summary information for VRF default",
+        f"BGP is up for {model['process_uptime_seconds']} s",
+        f"Router ID - {router}, Local ASN - {conf['local_as_4_byte']}",
+        f"BGP Switch Drain State: {drained}",
+        f"Peers: UP - {up}, TOTAL - {len(rows)}",
+        f"Paths: Received - {paths[0]}, Sent - {paths[1]}",
+    ]
+    lines += [
+        f"{row['peer_addr']:<40} {row['peer']['remote_as_4_byte']:>10}  {names[row['peer']['peer_state']]}  {row['description']}"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
 def summary_rest(conf: Json, uptime_s: int) -> Json:
     """The summary without its sessions."""
     return {
