@@ -64,7 +64,7 @@ class FakeBox(Box):
     @cached_property
     def state(self) -> dict[str, Any]:
         return {
-            "conf": golden_agent("dual-rtsw"), "shut": [], "bootType": "COLD_BOOT",
+            "conf": golden_agent("dual-rtsw"), "shut": [], "opened": [], "bootType": "COLD_BOOT",
             "lastAppliedInMs": 2, "lastColdbootAppliedInMs": 1,
         }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -74,6 +75,9 @@ def test_faults_of_the_command_line(box: Node) -> None:
     assert "]not json" in tool(box, "fboss2", "show", "product").stdout
     fault(box, flood_mb=3)
     assert len(tool(box, "fboss2", "show", "product").stdout) == 3 << 20
+    fault(box, hang=True)
+    with pytest.raises(subprocess.TimeoutExpired):
+        tool(box, "fboss2", "show", "product", timeout=2)
     fault(box, log_lines=True)
     noisy = tool(box, "fboss2", "--fmt", "json", "show", "product")
     assert noisy.stderr.startswith("I0102")
@@ -97,6 +101,13 @@ def test_faults_of_the_command_line(box: Node) -> None:
 def test_systemctl(box: Node, words: str, status: int, said: str) -> None:
     done = tool(box, "systemctl", *words.split())
     assert (done.returncode, (done.stdout + done.stderr).strip()) == (status, said)
+
+
+def test_older_boxes_run_one_agent(tmp_path: Path) -> None:
+    old = make_node(tmp_path, settings={"model": "wedge400", "agent": "wedge_agent"}, model="wedge400")
+    assert tool(old, "systemctl", "is-active", "wedge_agent").stdout == "failed\n"
+    assert tool(old, "systemctl", "is-active", "fboss_sw_agent").stdout == "inactive\n"
+    assert tool(old, "systemctl", "restart", "fboss_hw_agent@0").returncode == 5
 
 
 def test_pretended_units_stop_and_start(box: Node) -> None:

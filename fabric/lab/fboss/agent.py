@@ -25,18 +25,16 @@ from fabric.lab.fboss.program import Programmer
 _REQUEST_LIMIT = 1 << 20
 _CLIENT_S = 5.0
 
-UNIT = "fboss_sw_agent"
-"""Whose journal the agent writes to (both agents are one process here)."""
-
 
 class Agent:
-    """The state of one agent: the configuration in force, and ports disabled by hand."""
+    """The state of one agent: the configuration in force, and ports disabled or enabled by hand (until it restarts or loads its file)."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._programmer = Programmer(node)
         self._conf: Json = {}
         self._shut: set[str] = set()
+        self._opened: set[str] = set()
         self._kept = _kept(node)
 
     def start(self) -> None:
@@ -64,7 +62,13 @@ class Agent:
         if what == "ping":
             return {"ok": True}
         if what == "state":
-            return {"ok": True, "conf": self._conf, "shut": sorted(self._shut), **self._kept}
+            return {
+                "ok": True,
+                "conf": self._conf,
+                "shut": sorted(self._shut),
+                "opened": sorted(self._opened),
+                **self._kept,
+            }
         if what == "reload":
             return self._reload()
         if what == "set_port":
@@ -87,11 +91,12 @@ class Agent:
     def _put_in_force(self, conf: Json) -> None:
         self._conf = conf
         self._shut.clear()
+        self._opened.clear()
         self._program()
         self._kept["lastAppliedInMs"] = int(time.time() * 1000)
 
     def _program(self) -> None:
-        wish = desired.wish(self._conf, self._node.ports, frozenset(self._shut))
+        wish = desired.wish(self._conf, self._node.ports, frozenset(self._shut), frozenset(self._opened))
         for note in wish.notes:
             self._node.log(f"not imitated: {note}", level="W")
         for fault in self._programmer.apply(wish):
@@ -102,14 +107,9 @@ class Agent:
         for name in ports:
             if name not in known:
                 return {"error": f"Error: Invalid value for '[ports]...': {name} is not a valid Port"}
-        if up:
-            self._shut.difference_update(ports)
-            enabled = {"state": 2}  # by hand also a port that the file leaves disabled
-            for port in desired.items(self._conf["sw"], "ports"):
-                if port.get("name") in ports:
-                    port.update(enabled)
-        else:
-            self._shut.update(ports)
+        gains, loses = (self._opened, self._shut) if up else (self._shut, self._opened)
+        gains.update(ports)
+        loses.difference_update(ports)
         self._program()
         return {"ok": True}
 
@@ -158,7 +158,7 @@ def run(node: Node, after_start: Callable[[], None] | None = None) -> int:
         after_start()
     if failed is not None:
         client.socket_path(node).unlink(missing_ok=True)
-        node.journal(UNIT, f"E {failed.message}")
+        node.journal("fboss_sw_agent" if node.split else "wedge_agent", f"E {failed.message}")
         print(f"agent: {failed}", file=sys.stderr)
         return 1
     node.log("configuration applied, SwSwitch CONFIGURED")

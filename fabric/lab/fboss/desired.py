@@ -44,8 +44,10 @@ def items(holder: Json, key: str) -> list[Json]:
     return holder.get(key) or []
 
 
-def wish(conf: Json, links: Mapping[str, str], shut: frozenset[str] = frozenset()) -> Wish:
-    """What `conf` (checked) asks; `links` = FBOSS port -> Linux name, `shut` = ports that an operator disabled by hand."""
+def wish(
+    conf: Json, links: Mapping[str, str], shut: frozenset[str] = frozenset(), opened: frozenset[str] = frozenset()
+) -> Wish:
+    """What `conf` (checked) asks; `links` = FBOSS port -> Linux name, `shut` and `opened` = ports that an operator set by hand."""
     sw = conf["sw"]
     homes, notes = port_interfaces(sw)
     ports: dict[str, PortWish] = {}
@@ -55,7 +57,7 @@ def wish(conf: Json, links: Mapping[str, str], shut: frozenset[str] = frozenset(
         svi = homes.get(port.get("logicalID", -1), {})
         ports[link] = PortWish(
             port=name,
-            up=port.get("state") == _ENABLED and name not in shut,
+            up=name in opened or (port.get("state") == _ENABLED and name not in shut),
             mtu=svi.get("mtu") or _DEFAULT_MTU,
             description=port.get("description") or "",
             addresses=frozenset(canonical(text) for text in svi.get("ipAddresses", [])),

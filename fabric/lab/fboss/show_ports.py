@@ -137,7 +137,7 @@ def _port(box: Box, at: int, port: Json, heard: dict[str, Any]) -> Json:
     from fabric.lab.fboss.bgp_policy import name_of
 
     name, link = port.get("name", ""), box.link(port)
-    admin = port.get("state") == 2 and name not in box.state["shut"]
+    admin = name in box.state["opened"] or (port.get("state") == 2 and name not in box.state["shut"])
     pfc, pause = port.get("pfc"), port.get("pause") or {}
     flow = {"pfc": _flow(pfc) + (" WD" if pfc.get("watchdog") else "")} if pfc else {"pause": _flow(pause)}
     return {
