@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 
-_KEPT = re.compile(r"(hostname |username |vrf instance |interface Management\d|ip route vrf |management ssh$|no aaa root$)")
+_KEPT = re.compile(
+    r"(hostname |username |vrf instance |interface Management\d|ip route vrf |management ssh$|no aaa root$)"
+)
 _KEPT_KEYS = ("defaultCommandLineArgs", "platform")
 
 

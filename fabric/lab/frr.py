@@ -7,7 +7,6 @@ All nodes share /etc/frr and /run/frr of the lab, each with a folder of its name
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -20,6 +19,9 @@ from fabric.lab.proc import run
 
 DAEMONS = ("zebra", "bgpd", "bfdd")
 """What a node may run, in the order of starting."""
+
+USER = "frr"
+"""User and group of the daemons, as Debian's packages make them."""
 
 _LIB = "/usr/lib/frr"
 
@@ -38,15 +40,10 @@ def prepare(node: str) -> None:
     """The folders of a node, owned as the daemons want them; an integrated frr.conf is what vtysh reads and frr-reload compares."""
     for folder in (config_dir(node), run_dir(node)):
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.chown(folder, _user(), _user())
+        shutil.chown(folder, USER, USER)
     conf = config_dir(node) / "vtysh.conf"
     if not conf.exists():
         conf.write_text("service integrated-vtysh-config\n", encoding="ascii")
-
-
-def _user() -> str:
-    """`frr`, or root where only root is mapped (a lab without root rights)."""
-    return "root" if os.environ.get("FABRIC_LAB_ONE_USER") else "frr"
 
 
 def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str = "", timeout_s: float = 20.0) -> None:
@@ -62,7 +59,7 @@ def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str 
         # Unix sockets of a killed daemon would make vtysh wait for an answer.
         (run_dir(node) / f"{daemon}.vty").unlink(missing_ok=True)
         run([
-            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", _user(), "-g", _user(), "--log", log, "--log-level", "warnings",
+            f"{_LIB}/{daemon}", "-d", "-N", node, "-u", USER, "-g", USER, "--log", log, "--log-level", "warnings",
             "-f", str(config_dir(node) / "zebra.conf" if daemon == "zebra" else conf),
         ])  # fmt: skip
     wait(node, missing, timeout_s)

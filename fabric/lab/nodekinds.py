@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,22 +28,21 @@ BINDS: dict[str, dict[str, str]] = {
 
 
 def python(module: str, *args: str) -> tuple[str, ...]:
-    """A command that runs a module of ours: without `site`, since a lab starts dozens and needs the standard library only."""
-    return (sys.executable, "-S", "-m", module, *args)
+    """A command that runs a module of ours: without `site` (a lab starts dozens, and needs the standard library
+    only), and never one of that name from the current folder.
+    """
+    return (sys.executable, "-S", "-P", "-m", module, *args)
 
 
 def environment(node: str) -> dict[str, str]:
     """Environment of a node's processes."""
-    found = {
+    return {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONPATH": str(Path(fabric.__file__).resolve().parent.parent),
         "LANG": "C.UTF-8",
         "HOME": "/",
         "FABRIC_LAB_NODE": node,
     }
-    if "FABRIC_LAB_ONE_USER" in os.environ:
-        found["FABRIC_LAB_ONE_USER"] = os.environ["FABRIC_LAB_ONE_USER"]
-    return found
 
 
 def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon]:
@@ -54,7 +51,7 @@ def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon
     if kind == "host":
         return found
     found.append(Daemon("sshd", ("/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config"))))
-    if kind == "eos" and importlib.util.find_spec("fabric.lab.eos.daemon") is not None:
+    if kind == "eos":
         found.append(Daemon("eos", python("fabric.lab.eos.daemon", str(folder))))
     if kind == "fboss":
         found.append(Daemon("fboss", python("fabric.lab.fboss.boot", str(folder))))
@@ -64,7 +61,7 @@ def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon
 def ready_files(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Path]:
     """Sockets that are there once the daemons of a node answer (and which a power cut leaves behind)."""
     own = {
-        "eos": [folder / "cli.sock"] if importlib.util.find_spec("fabric.lab.eos.daemon") else [],
+        "eos": [folder / "cli.sock"],
         "fboss": [folder / "fboss" / "agent.sock"],
         "host": [],
     }

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import convergence, node, proc, syscalls
+from fabric.lab import convergence, frr, node, proc, syscalls
 from fabric.lab.control import Listener
 from fabric.lab.faults import Faults
 from fabric.lab.plant import Plant
@@ -157,13 +157,9 @@ def _private_run(folder: Path) -> None:
         syscalls.mount("lab", "/run", "tmpfs", options="mode=755")
     for name in ("netns", "frr", "sshd", "lldpd", "lock"):
         Path("/run", name).mkdir(exist_ok=True)
-    shutil.chown("/run/frr", *_owner())
+    shutil.chown("/run/frr", frr.USER, frr.USER)
     syscalls.mount("lab", "/etc/frr", "tmpfs", options="mode=755")
-    shutil.chown("/etc/frr", *_owner())
-
-
-def _owner() -> tuple[str, str]:
-    return ("root", "root") if os.environ.get("FABRIC_LAB_ONE_USER") else ("frr", "frr")
+    shutil.chown("/etc/frr", frr.USER, frr.USER)
 
 
 def _make_limbo() -> None:
@@ -183,12 +179,17 @@ def _make_limbo() -> None:
 def _leave(folder: Path) -> None:
     """Go on as process 1 of new namespaces; the process that was started writes down who that is, and ends."""
     syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWUTS | syscalls.NEWIPC | syscalls.NEWPID)
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid:
         part = folder / "pid.part"
         part.write_text(f"{pid} {proc.start_time(pid)}", encoding="ascii")
         part.replace(folder / "pid")  # whole at any moment: who finds no living pid there takes the lab for dead
         os._exit(0)
+    os.close(writer)
+    # Its end of file says that we are written down: the mount below hides the /proc in which our starter looks us up.
+    os.read(reader, 1)
+    os.close(reader)
     os.setsid()
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
     syscalls.mount("proc", "/proc", "proc")

@@ -37,7 +37,8 @@ def check_machine() -> None:
         raise FabricError(f"a lab needs the packages {', '.join(missing)}", hint=f"apt-get install {' '.join(missing)}")
     if os.geteuid() != 0:
         raise FabricError(
-            "a lab needs root rights: it makes namespaces, mounts and interfaces", hint="run it with sudo"
+            "a lab needs root rights: it makes namespaces and mounts, and its daemons change users",
+            hint="run it with sudo",
         )
     refused = kernel_refusal()
     if refused:

@@ -119,7 +119,7 @@ def test_reboot_keeps_the_disk_only(faulty_lab: LabUnderTest) -> None:
 
 
 def test_full_disk(faulty_lab: LabUnderTest) -> None:
-    write = ("sh", "-c", "echo more >/mnt/flash/more")
+    write = ("cp", "/etc/passwd", "/mnt/flash/more")
     faulty_lab.fault("fill-disk", "atsw001")
     assert "No space left" in faulty_lab.node("atsw001", *write, check=False).stderr
     faulty_lab.fault("restore")
