@@ -10,6 +10,7 @@ from fabric.change.clock import Clock, SystemClock
 from fabric.change.events import Event, Observer, Step
 from fabric.change.gates import GATE_S
 from fabric.change.journal import Journal
+from fabric.change.keep import Keep, keep_nothing
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
 from fabric.targets.device import Device
@@ -120,3 +121,4 @@ class Context:
     options: Options = field(default_factory=Options)
     clock: Clock = field(default_factory=SystemClock)
     redact: Callable[[str], str] = str
+    keep: Keep = keep_nothing

@@ -83,6 +83,7 @@ class DeviceRun:
         self._refuse_strangers()
         self.health = health(self.device)
         self._check_stop()
+        self.context.keep(self.plan.name, running)
         data = {"token": self.context.token, "before": before, "facts": self.health.data()}
         self._announce("staging", data=data)
         try:

@@ -13,6 +13,7 @@ from fabric.change.apply import Apply, check_artifacts, to_apply
 from fabric.change.clock import Clock, SystemClock, stamp
 from fabric.change.control import Context, Control, OpenDevice, Options, Stream
 from fabric.change.events import Ended, Observer, RunStarted
+from fabric.change.keep import keep_nothing, keeper
 from fabric.change.lock import locked
 from fabric.change.plan import DevicePlan, Plan
 from fabric.change.pool import default_workers, run_chunks
@@ -55,12 +56,12 @@ class Operator:
         waves = self.waves(plans.keys())
         with self._locked("apply") as stale:
             if self.options.dry_run:
-                apply = self._engine("dry-run", plans, secrets, None)
+                apply = self._engine("dry-run", plans, secrets)
                 return apply.run(self._started("dry-run", "apply", plans, waves), waves)
             run, folder = new_run(self.state, plan, self.clock)
             journal = open_journal(folder, self.clock)
             try:
-                apply = self._engine(run, plans, secrets, journal)
+                apply = self._engine(run, plans, secrets, (journal, folder))
                 _note(apply, stale)
                 return apply.run(self._started(run, "apply", plans, waves), waves)
             finally:
@@ -72,13 +73,12 @@ class Operator:
             self.require_current(plan)
             self.options = replace(self.options, timer_s=record.started.timer_s)
             plans = _of(plan, record.devices.keys())
-            apply = self._engine(
-                next_token(record.id, list(record.devices.values())), plans, self._secrets(plans), journal
-            )
+            token = next_token(record.id, list(record.devices.values()))
+            apply = self._engine(token, plans, self._secrets(plans), (journal, record.folder))
             _note(apply, stale)
             started = self._started(record.id, "resume", dict.fromkeys(unfinished(record)), ())
             apply.context.stream.tell(started)
-            recover = Recover(apply.context, record.devices, plans, apply.artifacts)
+            recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder)
             apply.settle(unsettled(record), recover.settle)
             held_up = [ended.device for ended in apply.ended.values() if ended.result not in ("done", "reverted")]
             if held_up:
@@ -94,9 +94,10 @@ class Operator:
         with self._recorded(name, "rollback") as (record, plan, journal, stale):
             names = changed_by(record)
             plans = _of(plan, names)
-            apply = self._engine(record.id, plans, Secrets({}), journal)
+            token = next_token(record.id, list(record.devices.values()))
+            apply = self._engine(token, plans, Secrets({}), (journal, None))
             _note(apply, stale)
-            recover = Recover(apply.context, record.devices, plans, apply.artifacts)
+            recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder)
             waves = tuple(reversed(self.waves(names)))
             return apply.run_with(
                 self._started(record.id, "rollback", dict.fromkeys(names), waves), waves, recover.rollback
@@ -126,7 +127,17 @@ class Operator:
             needed |= part
         return self.secrets.resolve(needed)
 
-    def _engine(self, token: str, plans: dict[str, DevicePlan], secrets: Secrets, journal: Journal | None) -> Apply:
+    def _engine(
+        self,
+        token: str,
+        plans: dict[str, DevicePlan],
+        secrets: Secrets,
+        record: tuple[Journal | None, Path | None] = (None, None),
+    ) -> Apply:
+        """`record`: the journal, and the run's folder when what devices held before is kept there."""
+        journal, folder = record
+        keep = keep_nothing if folder is None else keeper(folder)
+
         def artifacts(name: str) -> list[Artifact]:
             found = self.job.render(name)
             check_artifacts(plans[name], found)
@@ -135,7 +146,7 @@ class Operator:
         observers: list[Observer] = list(self.observers)
         stream = Stream(journal, observers, self.control)
         context = Context(
-            self.job, self.connect(secrets), stream, self.control, token, self.options, self.clock, secrets.redact
+            self.job, self.connect(secrets), stream, self.control, token, self.options, self.clock, secrets.redact, keep
         )
         apply = Apply(context, plans, artifacts)
         stream.add(apply.observe)

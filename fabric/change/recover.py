@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from fabric.change.control import Context
 from fabric.change.device_run import DeviceRun
 from fabric.change.events import GOOD, OLD, Ended, Step
 from fabric.change.gates import Health
+from fabric.change.keep import kept
 from fabric.change.plan import DevicePlan
 from fabric.change.readback import held, read, remaining
 from fabric.change.runs import DeviceRecord, RunRecord
@@ -44,6 +46,7 @@ class Recover:
     records: Mapping[str, DeviceRecord]
     plans: Mapping[str, DevicePlan]
     artifacts: Callable[[str], list[Artifact]]
+    folder: Path
 
     def settle(self, name: str) -> Ended:
         """Forward: confirms what is in force and healthy, undoes what is not; "reverted" means that it holds its old state."""
@@ -109,7 +112,22 @@ class Recover:
         now = held(plan, read(device, plan))
         if now == plan.fingerprint:
             return Ended(plan.name, "rolled-back", "", now)
-        return Ended(plan.name, "broken", "rolled back, but it does not hold its old state", now)
+        return self._by_kept_files(plan, device, now)
+
+    def _by_kept_files(self, plan: DevicePlan, device: Device, now: str) -> Ended:
+        """A device that has kept no old state gets the files of before as any other change: staged, under its timer, looked at."""
+        old = kept(self.folder, plan.name)
+        if old is None:
+            return Ended(plan.name, "broken", "rolled back, but it does not hold its old state", now)
+        files = [Artifact(plan.name, plan.role, plan.target, p, c) for p, c in old.items() if c is not None]
+        back = replace(plan, fingerprint=now, desired=tuple((path, "") for path in old))
+        ended = DeviceRun(self.context, back, files, device).run()
+        now = held(plan, read(device, plan))
+        if now == plan.fingerprint:
+            return Ended(plan.name, "rolled-back", "by the files kept of before", now)
+        extra = [path for path, content in old.items() if content is None]
+        detail = ended.detail or f"{', '.join(extra)} was not there before and is still there"
+        return Ended(plan.name, "broken", f"it does not hold its old state: {detail}", now)
 
 
 def _armed(device: Device, staged: Staged) -> bool:

@@ -108,8 +108,8 @@ def resume(context: click.Context, /, *, run: str, **options: Any) -> None:
 def rollback(context: click.Context, /, *, run: str, **options: Any) -> None:
     """Return every device of RUN to the state that it had before.
 
-    By what the device itself has kept: EOS its checkpoint of that time, FBOSS the old files, which the next change of the device
-    removes. What has been changed since the run is left alone and told.
+    EOS by the checkpoint that it has kept itself; FBOSS by its old files, which the run's folder holds (never with a secret in them).
+    What has been changed since the run is left alone and told.
     """
     context.exit(_carry_on(run, "rollback", options))
 

@@ -15,10 +15,11 @@ from fabric.change.clock import SystemClock, run_id
 from fabric.change.control import Options
 from fabric.change.events import Ended, Step
 from fabric.change.journal import NAME, Journal, read_journal
+from fabric.change.keep import FOLDER, keeper, kept
 from fabric.change.lock import locked
 from fabric.change.runs import list_runs, load_run
 from fabric.errors import FabricError
-from tests.change.fake_cluster import AGENT, Cluster, job, results
+from tests.change.fake_cluster import AGENT, BGP, Cluster, job, results
 from tests.change.fake_fleet import FakeClock, fails, refused
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,9 +127,34 @@ def test_rollback_leaves_alone_what_changed_since(cluster: Cluster) -> None:
 def test_rollback_that_a_device_cannot_do_is_told(cluster: Cluster) -> None:
     cluster.apply()
     cluster.fleet.load(TARGET)["old"] = {}
+    (load_run(cluster.state, "last").folder / FOLDER / f"{TARGET}.json").unlink()
     ended = cluster.operator().rollback("last")
     assert ended[TARGET].result == "broken"
     assert "does not hold its old state" in ended[TARGET].detail
+
+
+def test_rollback_by_the_kept_files_of_a_device_that_keeps_none(cluster: Cluster) -> None:
+    cluster.apply()
+    cluster.fleet.load(TARGET)["old"] = {}
+    ended = cluster.operator().rollback("last")
+    assert (ended[TARGET].result, ended[TARGET].detail) == ("rolled-back", "by the files kept of before")
+    assert cluster.holds(TARGET) == "old"
+    assert load_run(cluster.state, "last").status == "rolled back"
+
+
+def test_a_file_that_was_not_there_before_is_told(cluster: Cluster) -> None:
+    del cluster.fleet.load(TARGET)["running"][BGP]
+    cluster.apply()
+    cluster.fleet.load(TARGET)["old"] = {}
+    ended = cluster.operator().rollback("last")
+    assert (ended[TARGET].result, BGP in ended[TARGET].detail) == ("broken", True)
+
+
+def test_nothing_that_looks_like_a_secret_is_kept(tmp_path: Path) -> None:
+    keep = keeper(tmp_path)
+    keep("a", {"/f": b"{}", "/g": b"username x secret sha512 $6$hash\n"})
+    keep("b", {"/f": b"{}", "/g": None})
+    assert (kept(tmp_path, "a"), kept(tmp_path, "b")) == (None, {"/f": b"{}", "/g": None})
 
 
 def test_resume_after_the_cause_was_removed(cluster: Cluster) -> None:
