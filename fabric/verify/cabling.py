@@ -87,12 +87,12 @@ class _Judge:
                 "link", number, "unknown", "the far end names its device, and no port (its port id is a MAC address)",
                 "have the host's LLDP agent send the interface name as port id or port description",
             )  # fmt: skip
-        why = "; ".join(dict.fromkeys(f"{end[0]}: {self._blind(end)}" for end in (a, b)))
-        return self._finding("link", number, "unknown", f"neither end can be asked ({why})", "")
+        why = "; ".join(dict.fromkeys(self._blind(end) for end in (a, b)))
+        return self._finding("link", number, "unknown", f"neither end can be asked: {why}", "")
 
     def _blind(self, end: End) -> str:
         if end[0] not in self.switches:
-            return "a host, which is not asked"
+            return "hosts are not asked"
         return seen(self.network, end[0]).why("lldp")
 
     def _misplaced(self, number: int, a: End, b: End) -> Finding:

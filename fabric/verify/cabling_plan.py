@@ -102,6 +102,7 @@ def listen(fabric: Fabric, plan: CablePlan, network: Network) -> Ears:
         for end, neighbors in heard.items():
             _hear(plan, ears, directory, end, neighbors, claims)
     _silences(plan, ears, network)
+    _reconcile(plan, ears, claims)
     _name_vague(plan, ears, claims)
     _join(ears, claims)
     return ears
@@ -113,7 +114,10 @@ def _hear(
     if end in plan.ignored:
         return
     mate = plan.mate.get(end)
-    found = [(directory.device(neighbor.system_name), port_names(neighbor), neighbor) for neighbor in neighbors]
+    found = []
+    for neighbor in neighbors:
+        device = directory.device(neighbor.system_name)
+        found.append((device, port_names(neighbor, lambda key, device=device: (device, key) in plan.mate), neighbor))  # type: ignore[misc]
     if mate is not None:
         if any(device == mate[0] and mate[1] in ports for device, ports, _ in found):
             ears.states[end] = "right"
@@ -129,7 +133,7 @@ def _hear(
     if named:
         device, ports, neighbor = named[0]
         port = next((port for port in ports if (device, port) in plan.mate), ports[0])
-        plan.names.setdefault((device, port), printable(neighbor.port_id or neighbor.port_description or port))
+        plan.names.setdefault((device, port), printable(neighbor.port_id or port))
         claims[end] = (device, port)
         ears.said[end] = spelled(neighbor)
     elif known and mate is not None:
@@ -149,6 +153,23 @@ def _silences(plan: CablePlan, ears: Ears, network: Network) -> None:
             continue
         port = ears.ports.get(end)
         ears.states[end] = "off" if port is not None and port.admin_up is False else "silent"
+
+
+def _reconcile(plan: CablePlan, ears: Ears, claims: dict[End, End]) -> None:
+    """Where a neighbour names no port of the design, what the port there hears tells which one it is."""
+    heard_at = {other: end for end, other in claims.items()}
+    for end, state in ears.states.items():
+        if state != "wrong" or claims.get(end) in plan.mate:
+            continue
+        mate, claim = plan.mate[end], claims.get(end)
+        device = ears.vague.get(end) if claim is None else claim[0]
+        there = heard_at.get(end)
+        if device == mate[0] and ears.states[mate] == "right":
+            ears.states[end] = "device"
+            claims.pop(end, None)
+        elif there is not None and there[0] == device:
+            claims[end] = there
+            ears.vague.pop(end, None)
 
 
 def _name_vague(plan: CablePlan, ears: Ears, claims: dict[End, End]) -> None:

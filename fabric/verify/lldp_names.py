@@ -7,7 +7,7 @@ address, or short; the port's name may stand in its description only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from fabric.targets.facts import LldpNeighbor
@@ -49,10 +49,16 @@ class Directory:
         return found or self._names.get(text.partition(".")[0])
 
 
-def port_names(neighbor: LldpNeighbor) -> tuple[str, ...]:
-    """The port names that a neighbour gives, as keys: port id and port description; a MAC address is none."""
-    texts = (neighbor.port_id, neighbor.port_description)
-    return tuple(port_key(text) for text in texts if text and not is_mac(text))
+def port_names(neighbor: LldpNeighbor, known: Callable[[str], bool]) -> tuple[str, ...]:
+    """The port names that a neighbour gives, as keys: its port id unless that is a MAC address, and its port description.
+
+    A description may hold any words, so it counts only when it is a `known` port of that device.
+    """
+    port, description = neighbor.port_id, neighbor.port_description
+    found = [] if not port or is_mac(port) else [port_key(port)]
+    if description and known(port_key(description)):
+        found.append(port_key(description))
+    return tuple(found)
 
 
 def spelled(neighbor: LldpNeighbor) -> str:

@@ -101,9 +101,9 @@ def _judge(
             "routing.session", subject, "fail", "; ".join(problems), expected, action, (), ends, 1, (subject,)
         )
     if not asked:
-        why = "; ".join(f"{name}: {seen(network, name).why('bgp')}" for name in ends)
+        why = "; ".join(dict.fromkeys(seen(network, name).why("bgp") for name in ends))
         return Finding(
-            "routing.session", subject, "unknown", f"neither end can be asked ({why})", expected, "", (), ends
+            "routing.session", subject, "unknown", f"neither end can be asked: {why}", expected, "", (), ends
         )
     return Finding("routing.session", subject, "pass", ESTABLISHED, expected, "", (), ends, families)
 

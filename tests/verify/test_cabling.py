@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -248,6 +249,7 @@ def heard(sim: Simulated, *rows: LldpNeighbor) -> list[Finding]:
         ([("z01-r001-h1", "0c:42:a1:d2:00:01", "beth0")], "pass", "cabling.link"),
         ([(None, "0c42.a1d2.0001", None), ("z01-r001-h1", "beth0", None)], "pass", "cabling.link"),
         ([("z01-r001-h1", "0c42a1d20001", None)], "unknown", "cabling.link"),
+        ([("z01-r001-h1", "0c42a1d20001", "slot 3, to the fabric")], "unknown", "cabling.link"),
         ([("z01-r001-h1", "beth1", None)], "fail", "cabling.swap"),
         ([("z01-r001-h2", "beth7", None)], "fail", "cabling.wrong-device"),
         ([("gpu99", "beth0", None)], "fail", "cabling.wrong-device"),
@@ -263,6 +265,26 @@ def test_spellings(
     ]
     (found,) = heard(Simulated(lab), *neighbors)
     assert (found.verdict, found.check) == (verdict, check)
+
+
+@pytest.mark.parametrize("described", [None, "eth8_1_1", "to the spine"])
+def test_switch_that_names_no_port_is_found_by_what_it_hears(lab: Fabric, described: str | None) -> None:
+    """The far end says a MAC address for its port; on a right cable and on a crossed one."""
+
+    class Unnamed(Simulated):
+        def neighbor(self, port: str, far: tuple[str, str]) -> LldpNeighbor:
+            made = super().neighbor(port, far)
+            mac = replace(made, port_id="26:4c:72:19:35:d1", port_description=described)
+            return mac if far in (R1C1, R2C1) else made
+
+    assert not named(judged(Unnamed(lab)))
+    crossed = Unnamed(lab)
+    crossed.swap(C1R1, C1R2)
+    assert named(judged(crossed)) == {("swap", "z01-ctsw01:Ethernet3/1/1 and z01-ctsw01:Ethernet3/2/1")}
+    index = Unnamed(lab)
+    index.extra[C1R1] = [LldpNeighbor(C1R1[1], "z01-rtsw001", "513", None, None)]
+    index.deaf.add(C1R1)
+    assert not named(judged(index))
 
 
 def test_planned_front_end_and_shut_down_ports_are_left_alone() -> None:
