@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,16 +15,11 @@ from fabric.spec.cluster import ClusterSpec
 from tests.lab.vfboss_scene import Scene, scene, until
 from tests.targets.fboss_clusters import V4, V6, base
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not shutil.which("vtysh") or not shutil.which("lldpd"), reason="needs root, FRR, lldpd"
-    ),
-]
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def pair(needs_lab: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     spec = base()
     spec["addressing"] = {"family": "dual", "router_ids": "10.255.0.0/16", "ipv6": V6, "ipv4": V4}
     spec["bgp"] = {"timers": {"keepalive_s": 3, "hold_s": 9}}
