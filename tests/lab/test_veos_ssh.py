@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,10 +14,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(shutil.which("/usr/sbin/sshd") is None, reason="needs OpenSSH's server"),
-]
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("needs_lab")]
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "eos" / "ctsw.cfg"
@@ -36,15 +32,9 @@ class Box:
         from netmiko import ConnectHandler
 
         return ConnectHandler(
-            device_type="arista_eos", host="127.0.0.1", port=self.port, username=_me(), use_keys=True, key_file=str(self.key),
+            device_type="arista_eos", host="127.0.0.1", port=self.port, username="root", use_keys=True, key_file=str(self.key),
             allow_agent=False, **more,
         )  # fmt: skip
-
-
-def _me() -> str:
-    import getpass
-
-    return getpass.getuser()
 
 
 def _free_port() -> int:
@@ -66,20 +56,24 @@ def box(tmp_path: Path) -> Iterator[Box]:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)], check=True)
     port = _free_port()
     login = tmp_path / "login"
-    run = f"PYTHONPATH={ROOT} exec {sys.executable} -S -m fabric.lab.eos.cli {tmp_path}"
     login.write_text(
-        f'#!/bin/sh\nif [ -n "$SSH_ORIGINAL_COMMAND" ]; then {run} -c "$SSH_ORIGINAL_COMMAND"; fi\n{run}\n',
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -S -m fabric.lab.eos.cli {tmp_path} "$@"\n',
         encoding="utf-8",
     )
     login.chmod(0o755)
+    # sshd sees an account whose login shell is the switch's, in a mount namespace of its own.
+    accounts = Path("/etc/passwd").read_text(encoding="utf-8").splitlines()
+    lines = [f"root:x:0:0:root:{tmp_path}:{login}", *(line for line in accounts if not line.startswith("root:"))]
+    (tmp_path / "passwd").write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {tmp_path}/host\nAuthorizedKeysFile {tmp_path}/user.pub\nUsePAM no\n"
-        f"StrictModes no\nPidFile none\nPermitRootLogin yes\nForceCommand {login}\nSubsystem sftp internal-sftp\n",
+        f"StrictModes no\nPidFile none\nPermitRootLogin yes\nSubsystem sftp internal-sftp\n",
         encoding="utf-8",
     )
     daemon = subprocess.Popen([sys.executable, "-S", "-m", "fabric.lab.eos.daemon", str(tmp_path)], cwd=ROOT)
     Path("/run/sshd").mkdir(exist_ok=True)
-    sshd = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", str(tmp_path / "sshd_config")], stderr=subprocess.DEVNULL)
+    inside = f"mount --bind {tmp_path}/passwd /etc/passwd && exec /usr/sbin/sshd -D -f {tmp_path}/sshd_config"
+    sshd = subprocess.Popen(["unshare", "--mount", "sh", "-c", inside], stderr=subprocess.DEVNULL)
     try:
         _wait(port, tmp_path / "cli.sock")
         yield Box(tmp_path, port, tmp_path / "user")
@@ -168,7 +162,7 @@ def test_files_are_copied_to_flash_and_their_sum_is_checked(box: Box, tmp_path: 
 def test_a_command_given_to_ssh_is_answered(box: Box) -> None:
     argv = [
         "ssh", "-p", str(box.port), "-i", str(box.key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-        "-o", "LogLevel=ERROR", f"{_me()}@127.0.0.1",
+        "-o", "LogLevel=ERROR", "root@127.0.0.1",
     ]  # fmt: skip
     good = subprocess.run([*argv, "show hostname | json"], capture_output=True, text=True, check=False)
     assert json.loads(good.stdout)["hostname"] == "z01-ctsw01"
