@@ -25,6 +25,10 @@ KEEPALIVE_S = 10
 """Seconds between SSH keep-alives, so that a connection that is gone is noticed."""
 
 
+_LATE = ("banner", "No existing session", "Pattern not detected")
+"""In what paramiko and netmiko say when no SSH server spoke up in time, or no prompt came after the login."""
+
+
 def fetch_host_key(host: str, port: int = 22, timeout: float = 10.0) -> tuple[str, str, str]:
     """The host key that a device shows now: (type, base64, "SHA256:..." as ssh-keygen -l prints it).
 
@@ -152,7 +156,7 @@ def _known_network(cause: BaseException, where: str, text: str) -> DeviceError |
         return DeviceError(f"{where}: there is no such host name")
     if isinstance(cause, paramiko.ssh_exception.NoValidConnectionsError | ConnectionRefusedError):
         return DeviceError(f"{where}: connection refused", hint="is its SSH server running?")
-    if isinstance(cause, TimeoutError) or "banner" in text or "No existing session" in text:
+    if isinstance(cause, TimeoutError) or any(word in text for word in _LATE):
         return DeviceError(f"{where}: no answer in time")
     if isinstance(cause, OSError) and cause.strerror:
         return DeviceError(f"{where}: {cause.strerror}")

@@ -199,9 +199,14 @@ def test_without_a_timer_nothing_changes(box: FakeFboss, connect: Callable[..., 
     assert (_state(box), box.log) == (OLD, [])
 
 
-def test_a_file_changed_by_hand_is_not_overwritten(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
+@pytest.mark.parametrize(
+    "files", [{"agent": NEW[0]}, {"agent": OLD[0], "bgp": NEW[1]}], ids=["changed", "right already"]
+)
+def test_a_file_changed_by_hand_is_not_overwritten(
+    box: FakeFboss, connect: Callable[..., FbossDevice], files: dict[str, bytes]
+) -> None:
     device = connect()
-    staged = device.stage(_both(box), "r1")
+    staged = device.stage(_files(box, **files), "r1")
     (box.coop / AGENT).write_bytes(b"{}")
     with pytest.raises(DeviceRefusedError, match="has changed since"):
         device.commit(staged, 300)

@@ -15,7 +15,7 @@ from fabric.targets.connect import Connection, FileRefusedError, Ran
 from fabric.targets.device import DeviceError, DeviceRefusedError, Login, Pending, Staged
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, Route, Version
 from fabric.targets.fboss import device_files, device_scripts
-from fabric.targets.fboss.device_facts import FbossFacts
+from fabric.targets.fboss.device_facts import FbossFacts, failure_words
 from fabric.targets.fboss.device_files import COOP
 from fabric.targets.fboss.device_scripts import ABSENT, STATUS, Swap
 from fabric.targets.fboss.read_pending import PENDING_SCRIPT, read_pending
@@ -24,8 +24,6 @@ from fabric.targets.token import checked_token
 PREFIX = ".fabric-"
 _LONG_FACTOR = 6
 """A reload of the agent or a restart of daemons may take this many times the time of a show command."""
-_RESTORED = 30
-"""Statuses from here on come after the files were swapped."""
 
 
 class FbossDevice:
@@ -63,7 +61,8 @@ class FbossDevice:
         changed = [artifact for artifact in artifacts if old[artifact.path] != new[artifact.path]]
         swaps = self._swaps(changed, old, new)
         try:
-            self._upload(token, swaps, [(new[artifact.path], artifact.mode) for artifact in changed])
+            same = [(path, _sha256(content)) for path, content in new.items() if old[path] == content]
+            self._upload(token, swaps, same, [(new[artifact.path], artifact.mode) for artifact in changed])
         except BaseException:
             self._abandon(folder)
             raise
@@ -133,11 +132,13 @@ class FbossDevice:
             for target, path in zip(resolved, paths, strict=True)
         ]
 
-    def _upload(self, token: str, swaps: Sequence[Swap], files: Sequence[tuple[bytes, int]]) -> None:
+    def _upload(
+        self, token: str, swaps: Sequence[Swap], same: Sequence[tuple[str, str]], files: Sequence[tuple[bytes, int]]
+    ) -> None:
         folder = self._folder(token)
         quoted = shlex.quote(folder)
         self._must_run(f"mkdir -p -- {shlex.quote(self._coop)} && mkdir -m 0700 -- {quoted} {quoted}/new {quoted}/old")
-        for name, text in device_scripts.scripts(folder, _unit(token), swaps).items():
+        for name, text in device_scripts.scripts(folder, _unit(token), swaps, same).items():
             self._put(f"{folder}/{name}", text.encode(), 0o700)
         for index, (content, mode) in enumerate(files):
             self._put(f"{folder}/new/{index}", content, mode)
@@ -168,9 +169,10 @@ class FbossDevice:
                 f"{self.ref.name}: there is no change {token} on it: confirmed or rolled back before, or never staged"
             )
         said = STATUS.get(ran.status, f"{call} ended with status {ran.status}")
-        message = f"{self.ref.name}: {said}" + (f": {ran.words[0]}" if ran.words else "")
+        words = failure_words(ran)
+        message = f"{self.ref.name}: {said}" + (f": {words[0]}" if words else "")
         if ran.status in (device_scripts.REFUSED, device_scripts.MOVED):
-            raise DeviceRefusedError(message, ran.words)
+            raise DeviceRefusedError(message, words)
         raise DeviceError(message)
 
     def _exists(self, path: str) -> bool:

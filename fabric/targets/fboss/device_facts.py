@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabric.targets.connect import Connection
+from fabric.targets.connect import Connection, Ran
 from fabric.targets.device import DeviceError, DeviceRefusedError
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, Route, Version
 from fabric.targets.fboss.read_bgp import read_bgp
@@ -60,7 +60,12 @@ class FbossFacts:
     def _ask(self, what: str) -> str:
         ran = self._connection.run(f"fboss2 --fmt json {what}")
         if ran.status != 0:
-            words = tuple(line for line in ran.words if line not in ("{}", "localhost::") and set(line) != {"="})
+            words = failure_words(ran)
             said = words[0] if words else f"status {ran.status}"
             raise DeviceRefusedError(f"{self._connection.name}: fboss2 {what}: {said}", words)
         return ran.text
+
+
+def failure_words(ran: Ran) -> tuple[str, ...]:
+    """What a failed command says, without the frame that fboss2 puts around it."""
+    return tuple(line for line in ran.words if line not in ("{}", "localhost::") and set(line) != {"="})

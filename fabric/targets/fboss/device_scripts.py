@@ -38,12 +38,15 @@ class Swap:
     action: str
 
 
-def scripts(folder: str, unit: str, swaps: Sequence[Swap]) -> dict[str, str]:
-    """The scripts by file name: commit.sh SECONDS, restore.sh, confirm.sh, rollback.sh."""
+def scripts(folder: str, unit: str, swaps: Sequence[Swap], same: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The scripts by file name: commit.sh SECONDS, restore.sh, confirm.sh, rollback.sh.
+
+    `same` are (path, sum) of the files that are right already: one that has moved since staging is a refusal as well.
+    """
     head = _HEAD.format(folder=shlex.quote(folder), unit=unit)
     return {
         "restore.sh": head + _restore(swaps),
-        "commit.sh": head + _commit(swaps, folder, unit),
+        "commit.sh": head + _commit(swaps, same, folder, unit),
         "confirm.sh": head + _confirm(swaps),
         "rollback.sh": head + _rollback(swaps),
     }
@@ -71,30 +74,31 @@ def _quoted(swaps: Sequence[Swap]) -> list[tuple[int, str, Swap]]:
     return [(index, shlex.quote(swap.target), swap) for index, swap in enumerate(swaps)]
 
 
-def _actions(swaps: Sequence[Swap], otherwise: str) -> list[str]:
+def _actions(swaps: Sequence[Swap], reload_fails: str, restart_fails: str) -> list[str]:
     """What puts the files in force: the agent first, as it is the one that can say no; each service once."""
     wanted = dict.fromkeys(sorted((swap.action for swap in swaps), key=lambda action: action != "reload"))
     return [
-        f"fboss2-dev config reload || {otherwise}" if action == "reload" else f"restart {action} || {otherwise}"
+        f"fboss2-dev config reload || {reload_fails}" if action == "reload" else f"restart {action} || {restart_fails}"
         for action in wanted
     ]
 
 
 def _restore(swaps: Sequence[Swap]) -> str:
+    """`restore.sh kept`: the agent has just refused the new file, and runs the old one whatever it says to a second reload."""
     lines = ["failed=0"]
     for index, target, swap in _quoted(swaps):
         undo = f"rm -f -- {target}" if swap.old_sha256 == ABSENT else f"put old/{index} {target}"
         lines.append(f"{undo} || failed=1")
-    lines += ["flush", *_actions(swaps, "failed=1")]
+    lines += ["flush", *_actions(swaps, '[ "${1:-}" = kept ] || failed=1', "failed=1")]
     lines.append(f'[ "$failed" = 0 ] || fail {NOT_RESTORED} "restore failed"')
     lines.append("if [ -e state.committed ]; then mv -f state.committed state.restored; fi")
     return "\n".join(lines) + "\n"
 
 
-def _commit(swaps: Sequence[Swap], folder: str, unit: str) -> str:
+def _commit(swaps: Sequence[Swap], same: Sequence[tuple[str, str]], folder: str, unit: str) -> str:
     lines = [f'[ -e state.staged ] || fail {NOT_COMMITTED} "it is not staged"']
-    for _, target, swap in _quoted(swaps):
-        lines.append(f'is {target} {swap.old_sha256} || fail {MOVED} "changed since:" {target}')
+    for path, old in (*((swap.target, swap.old_sha256) for swap in swaps), *same):
+        lines.append(f'is {shlex.quote(path)} {old} || fail {MOVED} "changed since:" {shlex.quote(path)}')
     for index, target, swap in _quoted(swaps):
         if swap.old_sha256 != ABSENT:
             lines.append(
@@ -103,16 +107,16 @@ def _commit(swaps: Sequence[Swap], folder: str, unit: str) -> str:
             lines.append(f'is old/{index} {swap.old_sha256} || fail {NOT_KEPT} "not kept:" {target}')
     restore = shlex.quote(f"{folder}/restore.sh")
     lines += [
-        f'systemd-run --on-active="$1" --unit={unit} /bin/sh {restore} >&2 || fail {NOT_ARMED}',
+        f'said=$(systemd-run --on-active="$1" --unit={unit} /bin/sh {restore} 2>&1) || fail {NOT_ARMED} "$said"',
         f'state timer active || fail {NOT_ARMED} "the timer is not active"',
         f"mv -f state.staged state.committed || {{ systemctl stop $unit.timer; fail {NOT_KEPT}; }}",
         "flush",
-        f'undo() {{ echo "$*" >&2; sh ./restore.sh >&2 || exit {NOT_RESTORED}; systemctl stop $unit.timer; exit {REFUSED}; }}',
+        f'undo() {{ sh ./restore.sh "$@" >&2 || exit {NOT_RESTORED}; systemctl stop $unit.timer; exit {REFUSED}; }}',
     ]
     for index, target, _ in _quoted(swaps):
-        lines.append(f'put new/{index} {target} || undo "cannot write" {target}')
+        lines.append(f'put new/{index} {target} || {{ echo "cannot write" {target} >&2; undo; }}')
     lines.append("flush")
-    lines += _actions(swaps, 'undo "the old files are put back"')
+    lines += _actions(swaps, "undo kept", "undo")
     return "\n".join(lines) + "\n"
 
 
