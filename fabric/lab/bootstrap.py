@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 
+from fabric.lab.fboss.install import blank_agent
+
 _KEPT = re.compile(
     r"(hostname |username |vrf instance |interface Management\d|ip route vrf |management ssh$|no aaa root$)"
 )
-_KEPT_KEYS = ("defaultCommandLineArgs", "platform")
 
 
 def reduced(kind: str, path: str, content: bytes) -> bytes | None:
@@ -34,5 +35,4 @@ def _eos(text: str) -> str:
 
 def _fboss(content: bytes) -> bytes:
     """An agent.conf without a port: the platform's settings stay, since they belong to the box."""
-    whole = json.loads(content)
-    return json.dumps({**{key: whole[key] for key in _KEPT_KEYS if key in whole}, "sw": {}}, indent=2).encode()
+    return json.dumps(blank_agent(json.loads(content)), indent=2).encode()
