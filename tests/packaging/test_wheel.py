@@ -53,7 +53,10 @@ def test_holds_every_committed_file(wheel: Path) -> None:
         "fabric",
         next(n for n in names if "dist-info" in n).split("/")[0],
     }
-    for folder in ("fabric/catalog/data/", "fabric/_resources/templates/eos/", "fabric/_resources/inventories/lab/"):
+    for folder in (
+        "fabric/catalog/data/", "fabric/_resources/templates/eos/", "fabric/_resources/inventories/lab/",
+        "fabric/_resources/playbooks/plugins/inventory/", "fabric/_resources/playbooks/plugins/modules/",
+    ):  # fmt: skip
         assert any(name.startswith(folder) for name in wanted), folder
 
 
