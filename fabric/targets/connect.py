@@ -127,6 +127,9 @@ class Connection:
         except Exception as error:
             self.close()
             raise ssh.explained(error, self.name, self._login) from error
+        except BaseException:  # Ctrl-C in the middle of an answer: what would come next is the rest of it
+            self.close()
+            raise
 
     # ------------------------------------------------------------------------------------------- commands on a Linux box
 

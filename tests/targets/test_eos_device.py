@@ -278,3 +278,18 @@ def test_no_timer(seconds: int) -> None:
 def test_a_token_cannot_smuggle_a_command(token: str) -> None:
     with pytest.raises(DeviceError, match="cannot name a change"):
         checked_token(token)
+
+
+def test_ctrl_c_while_staging_leaves_nothing_behind(
+    eos: FakeEos, connect: Callable[..., EosDevice], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = connect()
+    device.pending()
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fabric.targets.eos.device_cli.EosCli.diff", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        device.stage(_artifact(), "r1")
+    assert (_flash(eos), eos.sessions) == ([], {})
