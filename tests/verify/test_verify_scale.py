@@ -51,7 +51,7 @@ def table(plan: RoutePlan, name: str) -> Iterator[Route]:
 
 @pytest.mark.scale
 def test_table_of_one_switch(large: Fabric) -> None:
-    """A switch's 3,000 and more routes are compared within 30 ms or so (0.2 s allowed); that is done while devices are read, so all 1,708 are never held."""
+    """A table is compared in some 30 ms (0.2 s allowed), while devices are read, so that not all 1,708 are ever held."""
     plan = RoutePlan(large)
     for name in ("z01-rtsw001", "z01-ctsw01", "atsw001"):
         routes = list(table(plan, name))
