@@ -106,7 +106,7 @@ class Listener:
         except FabricError as error:
             return {"error": error.message, "hint": error.hint}
         except OSError as error:
-            return {"error": str(error)}
+            return {"error": error.strerror or str(error)}
         except Exception as error:  # a bug in one operation must not end the lab
             traceback.print_exc()
             return {"error": f"the lab's supervisor failed: {error!r}", "hint": "its log has the details"}

@@ -21,7 +21,8 @@ def main() -> int:
         _overlay()
         ip_batch(["link add va type veth peer name vb", "link add br0 type bridge"])
     except (OSError, FabricError) as error:
-        print(f"this kernel, or the container around us, refuses what a lab needs: {error}", file=sys.stderr)
+        why = getattr(error, "strerror", None) or error
+        print(f"this kernel, or the container around us, refuses what a lab needs: {why}", file=sys.stderr)
         return 1
     return 0
 
