@@ -38,12 +38,21 @@ def neighbours(fabric: Fabric, device: str) -> dict[str, frozenset[str]]:
     return {name: frozenset(addresses) for name, addresses in found.items()}
 
 
-def use_of(neighbour: str, routes: Iterable[Route], addresses: frozenset[str]) -> Use:
-    """Counts a neighbour's learnt routes over these next hops."""
+def own_prefixes(fabric: Fabric, device: str) -> frozenset[str]:
+    """The routes to the device itself, which no drain moves."""
+    switch = fabric.by_name[device]
+    six = set() if switch.loopback6 is None else {f"{fmt6(switch.loopback6)}/128"}
+    return frozenset({f"{fmt4(switch.router_id)}/32", *six})
+
+
+def use_of(
+    neighbour: str, routes: Iterable[Route], addresses: frozenset[str], own: frozenset[str] = frozenset()
+) -> Use:
+    """Counts a neighbour's learnt routes over these next hops, but for those to the device's `own` prefixes."""
     shared = only = 0
     for route in routes:
         hops = {hop.address for hop in route.next_hops}
-        if route.protocol != "bgp" or not hops & addresses:
+        if route.protocol != "bgp" or route.prefix in own or not hops & addresses:
             continue
         if hops <= addresses:
             only += 1
@@ -52,13 +61,18 @@ def use_of(neighbour: str, routes: Iterable[Route], addresses: frozenset[str]) -
     return Use(neighbour, shared, only)
 
 
-def look(refs: Mapping[str, DeviceRef], addresses: Mapping[str, frozenset[str]], open_device: OpenDevice) -> list[Use]:
+def look(
+    refs: Mapping[str, DeviceRef],
+    addresses: Mapping[str, frozenset[str]],
+    own: frozenset[str],
+    open_device: OpenDevice,
+) -> list[Use]:
     """How each neighbour uses the device now; one that cannot be asked has its `problem`."""
 
     def one(name: str) -> Use:
         device = open_device(refs[name])
         try:
-            return use_of(name, device.routes(), addresses[name])
+            return use_of(name, device.routes(), addresses[name], own)
         finally:
             device.close()
 
@@ -71,6 +85,7 @@ def look(refs: Mapping[str, DeviceRef], addresses: Mapping[str, frozenset[str]],
 def wait_away(
     refs: Mapping[str, DeviceRef],
     addresses: Mapping[str, frozenset[str]],
+    own: frozenset[str],
     open_device: OpenDevice,
     clock: Clock,
     timeout_s: float,
@@ -78,7 +93,7 @@ def wait_away(
     """Looks until no neighbour uses the device beside other ways, or the time is over; the last look."""
     until = clock.now() + timeout_s
     while True:
-        uses = look(refs, addresses, open_device)
+        uses = look(refs, addresses, own, open_device)
         if is_away(uses) or clock.now() >= until:
             return uses
         clock.sleep(POLL_S)

@@ -76,10 +76,11 @@ class Operator:
             token = next_token(record.id, list(record.devices.values()))
             apply = self._engine(token, plans, self._secrets(plans), (journal, record.folder))
             _note(apply, stale)
-            started = self._started(record.id, "resume", dict.fromkeys(unfinished(record)), ())
-            apply.context.stream.tell(started)
+            open_ends = unsettled(record)
+            if open_ends:
+                apply.context.stream.tell(self._started(record.id, "resume", dict.fromkeys(unfinished(record)), ()))
             recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder)
-            apply.settle(unsettled(record), recover.settle)
+            apply.settle(open_ends, recover.settle)
             held_up = [ended.device for ended in apply.ended.values() if ended.result not in ("done", "reverted")]
             if held_up:
                 self.control.halt(f"{', '.join(held_up[:3])} could not be settled")

@@ -89,12 +89,13 @@ def _change(device: str, spec: Path, state: str, options: dict[str, Any]) -> tup
 
 def _watch(live: Live, device: str, wait_s: float) -> int:
     """Waits until the neighbours have moved; says how it stands."""
-    from fabric.change.drain import is_away, neighbours, verdict, wait_away
+    from fabric.change.drain import is_away, neighbours, own_prefixes, verdict, wait_away
     from fabric.change.secrets import Secrets
 
     addresses = neighbours(live.job.fabric, device)
     refs = {ref.name: ref for ref in live.job.devices if ref.name in addresses}
-    uses = wait_away(refs, addresses, live.connect(Secrets({})), SystemClock(), wait_s)
+    own = own_prefixes(live.job.fabric, device)
+    uses = wait_away(refs, addresses, own, live.connect(Secrets({})), SystemClock(), wait_s)
     click.echo(verdict(device, uses))
     if not is_away(uses):
         return 1

@@ -68,7 +68,8 @@ class Lines:
     def _start(self, event: RunStarted) -> None:
         self._waves, self._dry_run = len(event.waves), event.dry_run
         timer = "" if event.verb == "rollback" or event.dry_run else f", commit timer {event.timer_s} s"
-        click.echo(f"{event.verb} {event.run}: {_devices(len(event.hosts))} in {len(event.waves)} waves{timer}")
+        where = f"in {len(event.waves):,} waves" if event.waves else "are looked at first"
+        click.echo(f"{event.verb} {event.run}: {_devices(len(event.hosts))} {where}{timer}")
 
     def _step(self, event: Step) -> None:
         if event.step == "rolling-back":
@@ -91,20 +92,25 @@ class Lines:
         click.echo(f"{counts or 'nothing to do'}{f'; stopped: {printable(event.stopped)}' if event.stopped else ''}")
 
 
-def exit_code(ended: Mapping[str, Ended], *, dry_run: bool) -> int:
-    """0 all devices are as declared, 1 not all, 2 a dry run that found something to change."""
-    if any(one.result not in GOOD for one in ended.values()):
+def exit_code(ended: Mapping[str, Ended], *, dry_run: bool, back: bool = False) -> int:
+    """0 all devices are as declared (`back`: as before the run), 1 not all, 2 a dry run that found something to change."""
+    if not _all_well(ended, back=back):
         return 1
     return 2 if dry_run and ended else 0
 
 
-def what_next(run: str, ended: Mapping[str, Ended]) -> str:
-    """What can be done after a run that did not end well; "" after one that did."""
-    if all(one.result in GOOD for one in ended.values()):
+def what_next(run: str, ended: Mapping[str, Ended], *, back: bool = False) -> str:
+    """What can be done after a run (`back`: its rollback) that did not end well; "" after one that did."""
+    if _all_well(ended, back=back):
         return ""
     lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken"))
-    look = f"look at {', '.join(lost[:_NAMED])}; " if lost else ""
-    return f"{look}then: fabric runs resume {run} (go on), or fabric runs rollback {run} (all back)"
+    more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+    look = f"look at {', '.join(lost[:_NAMED])}{more}; then: " if lost else "then: "
+    return f"{look}fabric runs resume {run} (go on), or fabric runs rollback {run} (all back)"
+
+
+def _all_well(ended: Mapping[str, Ended], *, back: bool) -> bool:
+    return all(one.result == "rolled-back" if back else one.result in GOOD for one in ended.values())
 
 
 def _devices(number: int) -> str:

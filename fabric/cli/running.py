@@ -33,19 +33,20 @@ def operator(live: Live, options: Options, wave_size: int, canary: str | None, *
 
 def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: bool, dry_run: bool = False) -> int:
     """Does `work` of the operator under its signals; says what can be done next; the exit code."""
-    names: list[str] = []
+    runs: list[RunStarted] = []
 
     def remember(event: Event) -> None:
         if isinstance(event, RunStarted):
-            names.append(event.run)
+            runs.append(event)
 
     one.observers = [*one.observers, remember]
     with stopping(one.control):
         ended = work()
-    after = what_next(names[-1], ended) if names and not dry_run else ""
+    back = bool(runs) and runs[-1].verb == "rollback"
+    after = "" if dry_run or not runs else what_next(runs[-1].run, ended, back=back)
     if after and not as_json:
         click.echo(after, err=True)
-    return exit_code(ended, dry_run=dry_run)
+    return exit_code(ended, dry_run=dry_run, back=back)
 
 
 @contextmanager

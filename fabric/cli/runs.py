@@ -124,8 +124,7 @@ def _carry_on(run: str, verb: str, options: dict[str, Any]) -> int:
         return 1
     if verb == "resume":
         return carry_out(one, lambda: one.resume(record.id), as_json=options["as_json"])
-    ended = carry_out(one, lambda: one.rollback(record.id), as_json=options["as_json"])
-    return 0 if load_run(live.state, record.id).status == "rolled back" else ended
+    return carry_out(one, lambda: one.rollback(record.id), as_json=options["as_json"])
 
 
 def _counts(run: RunRecord) -> str:
