@@ -5,6 +5,7 @@ from __future__ import annotations
 from fabric.targets.connect import Connection, Ran
 from fabric.targets.device import DeviceError, DeviceRefusedError
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, Route, Version
+from fabric.targets.fboss.device_files import COOP
 from fabric.targets.fboss.read_bgp import read_bgp
 from fabric.targets.fboss.read_interface import read_admin, read_interfaces
 from fabric.targets.fboss.read_lldp import read_lldp
@@ -42,8 +43,13 @@ class FbossFacts:
         return read_lldp(self._ask("show lldp"))
 
     def bgp(self) -> list[BgpSession]:
-        """`show bgp summary`."""
-        return read_bgp(self._ask("show bgp summary"))
+        """`show bgp summary`; none on a box that was never given a BGP configuration (its bgpd does not run)."""
+        try:
+            return read_bgp(self._ask("show bgp summary"))
+        except DeviceRefusedError:
+            if self._connection.run(f"test -e {COOP}/bgpcpp/bgpcpp.conf || echo none").text.strip() == "none":
+                return []
+            raise
 
     def routes(self) -> list[Route]:
         """`show route`."""
