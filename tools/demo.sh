@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `make demo`: from one spec to every switch's configuration, then a change and what it would do. Needs no network and no root.
+# `make demo`: from one spec to every switch's configuration, then the same configurations on a live network of virtual switches:
+# planned, applied in waves, validated, broken, repaired, changed. The live part needs root and network namespaces on Linux.
 #
 # Every step says what exit code it must have; the script ends with a summary, and non-zero when a step was not as said.
 set -uo pipefail
@@ -10,16 +11,21 @@ out=out/demo
 failures=0
 summary=()
 
-# expect CODE COMMAND...: run it, show it, compare its exit code. Long output is cut to what fits a screen.
+# expect CODE COMMAND...: run it, show it, compare its exit code. Long output is cut to what fits a screen; SHOW=tail keeps its end.
 expect() {
     local wanted=$1 code=0 log=$out/last.log started=$SECONDS
     shift
     printf '\n$ %s\n' "$*"
     "$@" >"$log" 2>&1 || code=$?
-    head -n 40 "$log"
     local lines
     lines=$(wc -l <"$log")
-    [ "$lines" -le 40 ] || printf '  ... %d more lines\n' $((lines - 40))
+    if [ "${SHOW:-head}" = tail ]; then
+        [ "$lines" -le 40 ] || printf '  %d lines before these ...\n' $((lines - 40))
+        tail -n 40 "$log"
+    else
+        head -n 40 "$log"
+        [ "$lines" -le 40 ] || printf '  ... %d more lines\n' $((lines - 40))
+    fi
     note "$code" "$wanted" "$* (exit $code, $((SECONDS - started)) s)"
 }
 
@@ -62,6 +68,83 @@ else
 fi
 expect 1 diff inventories/lab/cluster.yaml "$changed"
 expect 2 fabric plan "$changed" --against "$out/lab"
+
+# --- the live part ------------------------------------------------------------------------------------------------------
+# What is named here must be named by `validate`: a pair of crossed cables, and one that is cut.
+SWAP_A=z01-ctsw01:Ethernet3/1/1
+SWAP_B=z01-ctsw02:Ethernet3/2/1
+CUT=z02-rtsw001:Ethernet8/1/1
+
+# said TEXT...: the last command's output names it.
+said() {
+    local text
+    for text; do
+        note "$(grep -cF -- "$text" "$out/last.log" | sed 's/^[1-9].*/1/')" 1 "the output names $text"
+    done
+}
+
+# settle SECONDS COMMAND...: wait until it succeeds. LLDP needs a few seconds to hear of a change.
+settle() {
+    local left=$1
+    shift
+    until "$@" >/dev/null 2>&1 || [ "$left" -le 0 ]; do
+        sleep 2
+        left=$((left - 2))
+    done
+}
+
+live_lab() {
+    local spec=$out/live/cluster.yaml
+    mkdir -p "$out/live"
+    cp inventories/lab/cluster.yaml "$spec"
+    # The operator's seat inside the lab: from there every switch is reached by SSH, as from a jump host.
+    local seat=(fabric lab exec "$spec" --)
+
+    echo
+    echo "=== live: ten new switches and eight hosts, as virtual machines of the lab; everything is to be done"
+    trap 'fabric lab down "$out/live/cluster.yaml" >/dev/null 2>&1' EXIT
+    expect 0 fabric lab up --blank "$spec"
+    expect 2 "${seat[@]}" fabric plan "$spec" --summary
+    SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
+
+    echo
+    echo "=== live: does it do what the spec declares? cables, routes, QoS, and pings between all hosts"
+    expect 0 "${seat[@]}" fabric plan "$spec"
+    settle 30 "${seat[@]}" fabric validate cabling "$spec"
+    SHOW=tail expect 0 "${seat[@]}" fabric validate all "$spec" --full --ping-by 'ip netns exec {host}'
+
+    echo
+    echo "=== live: two cables are exchanged and one is cut; validate names exactly these"
+    expect 0 fabric lab fault "$spec" swap "$SWAP_A" "$SWAP_B"
+    expect 0 fabric lab fault "$spec" cut "$CUT"
+    sleep 8
+    expect 2 "${seat[@]}" fabric validate cabling "$spec"
+    said "$SWAP_A" "$SWAP_B" "$CUT" "exchange the plugs" "2 failed"
+
+    echo
+    echo "=== live: repaired"
+    expect 0 fabric lab fault "$spec" restore
+    settle 40 "${seat[@]}" fabric validate cabling "$spec"
+    expect 0 "${seat[@]}" fabric validate cabling "$spec"
+
+    echo
+    echo "=== live: one value of the spec changes (the IP MTU); the plan by groups, then the change in waves"
+    printf '\nmtu:\n  ip: 8192\n' >>"$spec"
+    expect 2 "${seat[@]}" fabric plan "$spec"
+    SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
+    expect 0 "${seat[@]}" fabric validate qos "$spec"
+
+    expect 0 fabric lab down "$spec"
+    trap - EXIT
+}
+
+if [ "$(uname -s)" = Linux ] && [ "$(id -u)" = 0 ] && unshare --net --mount --pid --fork true 2>/dev/null; then
+    live_lab
+else
+    echo
+    echo "=== live: left out, the virtual lab needs Linux, root rights and network namespaces"
+    summary+=("left out the live part: it needs Linux, root rights and network namespaces")
+fi
 
 rm -f "$out/last.log"
 echo
