@@ -27,7 +27,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("fabric.cli.show:show", "Show the design: summary, devices, links, addresses, racks."),
     "trust": ("fabric.cli.trust:trust", "Record the devices' SSH host keys, after showing them."),
     "undrain": ("fabric.cli.drain:undrain", "Bring traffic back to a device."),
-    "validate": ("fabric.cli.validate:validate", "Do the live devices do what the spec declares? Cabling, routing, QoS."),
+    "validate": (
+        "fabric.cli.validate:validate",
+        "Do the live devices do what the spec declares? Cabling, routing, QoS.",
+    ),
 }
 
 
