@@ -187,7 +187,8 @@ class Fabric:
                 number = (host.unit - 1) * len(nics) + nic
                 yield Port(
                     plan.ports.downlinks[number], "host", number + 1, cabled, host.name, ifname, 0, "host",
-                    local4, peer4, None if six is None else six + 1, None if six is None else six + 2, 64, host.state != "planned",
+                    local4, peer4, None if six is None else six + 1, None if six is None else six + 2, 64,
+                    _enabled(switch, host),
                 )  # fmt: skip
 
     def _rtsw_up(self, switch: Switch) -> Iterator[Port]:
@@ -295,7 +296,8 @@ class Fabric:
                             yield _link(tier, switch, port, self.by_name.get(port.peer))
 
 
-def _enabled(switch: Switch, peer: Switch) -> bool:
+def _enabled(switch: Switch, peer: Switch | Host) -> bool:
+    """Whether a port towards a peer carries traffic: not while one of the two is only planned."""
     return switch.state != "planned" and peer.state != "planned"
 
 
