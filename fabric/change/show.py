@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal
 
 from fabric.change.abstract import Collapsed
@@ -16,13 +17,17 @@ _WIDTH = 240
 _VERB = {"new": "new", "changed": "changed", "replaced": "replaced as a whole", "removed": "no longer declared"}
 
 
-def show_plan(plan: Plan, detail: Detail = "groups") -> Iterator[str]:
-    """Lines of text. "groups" shows each change once, "summary" only counts, "full" every line of every device."""
+def show_plan(plan: Plan, detail: Detail = "groups", limit: int | None = None) -> Iterator[str]:
+    """Lines of text. "groups" shows each change once, "summary" only counts, "full" every line of every device.
+
+    `limit`: so many lines of each group's change, and how many more there are. A plan that was made without the devices' own
+    changes shows the groups' in full.
+    """
     yield _headline(plan)
     for device in plan.devices:
         if device.kind == "unknown":
             yield f"could not read {device.name}: {device.note}"
-    if detail == "full":
+    if detail == "full" and plan.full:
         for device in plan.devices:
             if device.kind not in ("same", "unknown"):
                 yield ""
@@ -33,7 +38,15 @@ def show_plan(plan: Plan, detail: Detail = "groups") -> Iterator[str]:
         yield ""
         yield _title(group)
         yield f"  {compress_names(group.devices)}"
-        yield from _files(group.files, detail)
+        yield from _limited(_files(group.files, detail), limit)
+
+
+def _limited(lines: Iterable[str], limit: int | None) -> Iterator[str]:
+    rest = iter(lines)
+    yield from islice(rest, limit)
+    more = sum(1 for _ in rest)
+    if more:
+        yield f"    ... {more:,} more line{'s' if more != 1 else ''} (--full)"
 
 
 def _headline(plan: Plan) -> str:

@@ -15,7 +15,7 @@ import click
 
 from fabric.change.control import TIMER_S, Options
 from fabric.change.planfile import load_plan
-from fabric.change.show import show_plan
+from fabric.change.show import Detail, show_plan
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.confirm import ask
 from fabric.cli.live import Live, approve_option, events_option, gate_option, live_options, open_live
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fabric.change.plan import Plan
     from fabric.change.waves import Wave
 
+SHOWN = 60
+"""Lines that are shown of each group's change: a new chassis has thousands, and the waves follow them (our choice)."""
 _OPTIONS: tuple[Any, ...] = (
     click.option(
         "--device", "devices", multiple=True, metavar="GLOB", help="Only devices of this name; may be repeated."
@@ -77,6 +79,8 @@ def run_options(command: Any) -> Any:
 @run_options
 @approve_option
 @click.option("--dry-run", is_flag=True, help="Stage, show each device's own difference, discard.")
+@click.option("--full", is_flag=True, help="Show every line of every device before asking.")
+@click.option("--summary", is_flag=True, help="Show only which devices and files, and how many lines.")
 @click.pass_context
 def apply(
     context: click.Context, /, *, what: Path, spec: Path | None, auto_approve: bool, dry_run: bool, **options: Any
@@ -86,6 +90,9 @@ def apply(
     Each device is changed under its own timer, looked at, confirmed and read back. The first failed canary, or --max-failed
     devices, stop the rest. Only the typed word `yes`, or --auto-approve, sends anything.
     """
+    if options["full"] and options["summary"]:
+        raise click.UsageError("--full and --summary exclude each other")
+    detail: Detail = "full" if options["full"] else "summary" if options["summary"] else "groups"
     plan = load_plan(what) if is_plan(what) else None
     live = open_live(spec or (Path(plan.spec) if plan and plan.spec else _spec(what, plan)), **options)
     run = Options(
@@ -96,9 +103,9 @@ def apply(
         one.require_current(plan)
         plan = _narrowed(plan, live)
     else:
-        plan = live.plan(strict=options["strict"])
+        plan = live.plan(strict=options["strict"], full=options["full"])
     waves = one.waves([device.name for device in plan.devices if device.kind in ("changed", "new")])
-    _show(plan, waves, as_json=options["as_json"])
+    _show(plan, waves, detail, as_json=options["as_json"])
     if not waves:
         context.exit(1 if plan.count("unknown") else 0)
     if not (auto_approve or dry_run or ask(_question(waves))):
@@ -130,9 +137,9 @@ def _narrowed(plan: Plan, live: Live) -> Plan:
     return replace(plan, devices=devices, groups=tuple(g for g in groups if g.devices))
 
 
-def _show(plan: Plan, waves: Sequence[Wave], *, as_json: bool) -> None:
+def _show(plan: Plan, waves: Sequence[Wave], detail: Detail, *, as_json: bool) -> None:
     """The plan and its waves, on standard error when standard output is for JSON."""
-    for line in show_plan(plan):
+    for line in show_plan(plan, detail, SHOWN if detail == "groups" else None):
         click.echo(line, err=as_json)
     if waves:
         canaries, largest = sum(wave.canary for wave in waves), max(len(wave.devices) for wave in waves)

@@ -70,6 +70,19 @@ def test_one_change_everywhere_is_shown_once(
     golden(f"change/plan-{detail}.txt", "\n".join(show_plan(plan, detail)).replace(str(tree), "TREE") + "\n")
 
 
+@pytest.mark.parametrize(
+    ("limit", "last"),
+    [(None, "+ line 69"), (71, "+ line 69"), (70, "... 1 more line (--full)"), (60, "... 11 more lines (--full)")],
+)
+def test_a_long_change_is_cut_on_demand(tmp_path: Path, limit: int | None, last: str) -> None:
+    """The line that names the file counts as one."""
+    (tmp_path / "ctsw1.cfg").write_text("hostname a\n")
+    new = "hostname a\n" + "".join(f"line {number}\n" for number in range(70))
+    plan = make_plan(FakeJob({"ctsw1": {"/mnt/flash/startup-config": new}}), TreeSource(tmp_path))
+    assert list(show_plan(plan, "groups", limit))[-1].strip() == last
+    assert len(list(show_plan(plan, "full"))) == len(list(show_plan(plan)))
+
+
 def test_new_extra_removed_and_filters(tree: Path) -> None:
     job = cluster(racks=11)
     files = {**job.files, "rtsw099": {AGENT: "{}"}, "rtsw001": {"/etc/coop/bgpcpp.conf": "{}"}}

@@ -77,6 +77,28 @@ def test_apply_then_nothing_to_do(fabric_cli: Cli, spec: Path, fleet: Fleet) -> 
         assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("source", ["spec", "plan file"])
+def test_what_is_shown_before_the_question(
+    fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path, source: str
+) -> None:
+    name = "z02-rtsw001"
+    fleet.edit(name, "/mnt/flash/startup-config", "")
+    what = spec
+    if source == "plan file":
+        what = tmp_path / "p.json"
+        fabric_cli("plan", spec, "-o", what, "--device", name)
+    shown = {
+        form: fabric_cli("apply", what, "--device", name, *form.split()).stdout.splitlines()
+        for form in ("", "--summary", "--full")
+    }
+    assert all(any(line.startswith("waves: 1") for line in lines) for lines in shown.values())
+    assert sum(line.startswith("    ") for line in shown[""]) == 60  # 59 of the change and the last word
+    assert sum("more lines (--full)" in line for line in shown[""]) == 1
+    assert not [line for line in shown["--summary"] if line.startswith("    ")]
+    assert len(shown["--full"]) > 300
+    assert fabric_cli("apply", what, "--full", "--summary").exit_code == 1
+
+
 def test_apply_a_plan_file(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path) -> None:
     plan = tmp_path / "p.json"
     assert fabric_cli("plan", spec, "-o", plan).exit_code == 2
