@@ -37,7 +37,7 @@ class Stop(Exception):  # noqa: N818 - it is the end of a device's run, not alwa
 
 @dataclass(slots=True)
 class DeviceRun:
-    """Changes one device as planned. `run` never raises for what a device does."""
+    """Changes one device as planned. `run` never raises for what a device does. `absent` are paths where no file is to be."""
 
     context: Context
     plan: DevicePlan
@@ -45,6 +45,7 @@ class DeviceRun:
     device: Device
     health: Health = field(default_factory=lambda: Health(frozenset(), frozenset()))
     committed_at: float = 0.0
+    absent: tuple[str, ...] = ()
 
     def run(self) -> Ended:
         """All steps; how it ended."""
@@ -87,7 +88,7 @@ class DeviceRun:
         data = {"token": self.context.token, "before": before, "facts": self.health.data()}
         self._announce("staging", data=data)
         try:
-            staged = self.device.stage(self.artifacts, self.context.token)
+            staged = self.device.stage(self.artifacts, self.context.token, self.absent)
         except DeviceError:
             self._discard(Staged(self.plan.name, self.context.token, ""))
             raise
@@ -102,7 +103,7 @@ class DeviceRun:
         if held(self.plan, running) != self.plan.fingerprint:
             raise Stop("refused", "it was changed by somebody else while our change was being staged")
         if not staged.diff:
-            rest = remaining(self.artifacts, running, self.context.job.normalise)
+            rest = remaining(self.artifacts, running, self.context.job.normalise, self.absent)
             if rest:
                 raise Stop("failed", f"the device sees no difference, but one remains: {self._clean(rest)}")
             raise Stop("unchanged", "the device sees no difference")
@@ -187,7 +188,7 @@ class DeviceRun:
         return any(item.armed and item.token == staged.token for item in self.device.pending())
 
     def _confirm(self, staged: Staged) -> None:
-        """Confirms once more when the connection goes meanwhile and the timer has not undone it; then looks that it took."""
+        """When the connection goes meanwhile and the timer has not undone it: confirms again, or finishes what is left; looks that it took."""
         try:
             self.device.confirm(staged)
         except DeviceRefusedError:
@@ -195,13 +196,16 @@ class DeviceRun:
         except DeviceError:
             self._reconnect(self._timer_end() - RETRY_S)
             self._require_nothing_left("while confirming ")
-            self.device.confirm(staged)
+            if self._armed(staged):
+                self.device.confirm(staged)
+            else:
+                self.device.finish(staged)
         if self._armed(staged):
             raise DeviceError("confirmed, but its timer still runs")
 
     def _require_nothing_left(self, when: str) -> str:
         running = read(self.device, self.plan)
-        rest = remaining(self.artifacts, running, self.context.job.normalise)
+        rest = remaining(self.artifacts, running, self.context.job.normalise, self.absent)
         if rest:
             raise DeviceError(f"{when}applied, but a difference remains: {rest}")
         return held(self.plan, running)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fabric.change.diff import Normalise, diff_file
 from fabric.change.plan import DevicePlan, fingerprint
@@ -23,9 +23,17 @@ def held(plan: DevicePlan, running: Mapping[str, bytes | None]) -> str:
     return fingerprint(blank, running)
 
 
-def remaining(artifacts: Sequence[Artifact], running: Mapping[str, bytes | None], normalise: Normalise) -> str:
-    """What differs from the declared state, as one line for people; "" when nothing does. Secrets are masked in it."""
-    parts: list[str] = []
+def remaining(
+    artifacts: Sequence[Artifact],
+    running: Mapping[str, bytes | None],
+    normalise: Normalise,
+    absent: Iterable[str] = (),
+) -> str:
+    """What differs from the declared state, as one line for people; "" when nothing does. Secrets are masked in it.
+
+    `absent` are paths where no file is to be.
+    """
+    parts = [f"{path} is still there" for path in absent if running[path] is not None]
     for artifact in artifacts:
         diff = diff_file(artifact, running[artifact.path], normalise)
         if diff.kind == "same":

@@ -86,11 +86,12 @@ class Recover:
             return Ended(plan.name, "done", "", now)
         self.context.stream.announce(Step(plan.name, "confirming"))
         try:
-            device.confirm(staged)  # the kill may have come between disarming its timer and saving the change
+            device.finish(staged)  # the kill may have come between disarming its timer and saving the change
         except DeviceError as error:  # it cannot say that the change is saved for the next boot
             ended = run.undo(staged, f"in force, but not surely saved ({error.message})")
             return replace(ended, result="reverted") if ended.result == "rolled-back" else ended
-        return Ended(plan.name, "done", "", held(plan, read(device, plan)))
+        self.context.stream.tell(Step(plan.name, "confirmed"))
+        return Ended(plan.name, "done", "", now)
 
     def _back(self, record: DeviceRecord, plan: DevicePlan, device: Device) -> Ended:
         staged = Staged(plan.name, record.token, "")
@@ -120,14 +121,13 @@ class Recover:
         if old is None:
             return Ended(plan.name, "broken", "rolled back, but it does not hold its old state", now)
         files = [Artifact(plan.name, plan.role, plan.target, p, c) for p, c in old.items() if c is not None]
+        absent = tuple(path for path, content in old.items() if content is None)
         back = replace(plan, fingerprint=now, desired=tuple((path, "") for path in old))
-        ended = DeviceRun(self.context, back, files, device).run()
+        ended = DeviceRun(self.context, back, files, device, absent=absent).run()
         now = held(plan, read(device, plan))
         if now == plan.fingerprint:
             return Ended(plan.name, "rolled-back", "by the files kept of before", now)
-        extra = [path for path, content in old.items() if content is None]
-        detail = ended.detail or f"{', '.join(extra)} was not there before and is still there"
-        return Ended(plan.name, "broken", f"it does not hold its old state: {detail}", now)
+        return Ended(plan.name, "broken", f"it does not hold its old state: {ended.detail}", now)
 
 
 def _armed(device: Device, staged: Staged) -> bool:

@@ -70,14 +70,24 @@ class Device(Protocol):
     def read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """What is in force for each artifact path: EOS gives its running configuration for the startup-config path; None = no such file."""
 
-    def stage(self, artifacts: Sequence[Artifact], token: str) -> Staged:
-        """Copy the files (secrets filled in) and have the device check them; nothing changes. Raises DeviceRefusedError with its words."""
+    def stage(self, artifacts: Sequence[Artifact], token: str, absent: Sequence[str] = ()) -> Staged:
+        """Copy the files (secrets filled in) and have the device check them; nothing changes. Raises DeviceRefusedError with its words.
+
+        `absent` are paths that no file is to be at: the commit removes what is there, and its undoing brings it back.
+        """
 
     def commit(self, staged: Staged, timer_s: int) -> None:
         """Put the change in force with an automatic return to the old state after `timer_s` seconds unless confirmed."""
 
     def confirm(self, staged: Staged) -> None:
         """Keep the change: disarm the timer, save it for the next boot. Called on a fresh connection (see `reconnect`)."""
+
+    def finish(self, staged: Staged) -> None:
+        """Do what is left of a `confirm` that was cut short; fine when nothing is, so that it may be repeated.
+
+        For who has read the device and found the change in force and no timer running: saves it for the next boot and clears what
+        the change has left. DeviceError when a timer still runs, or the change lies staged: then it was not confirmed.
+        """
 
     def rollback(self, staged: Staged) -> None:
         """Return to the state before `commit` now; also right when the timer has already done it."""

@@ -109,9 +109,10 @@ class FakeDevice:
         running = self._do("read")["running"]
         return {path: running[path].encode() if path in running else None for path in paths}
 
-    def stage(self, artifacts: Sequence[Artifact], token: str) -> Staged:
+    def stage(self, artifacts: Sequence[Artifact], token: str, absent: Sequence[str] = ()) -> Staged:
         state = self._do("stage")
         files = {a.path: self.fill(a.content).decode() for a in artifacts}
+        state["absent"] = list(absent)
         state["staged"][token] = files
         self.fleet.save(self.name, state)
         self.fleet.hook(self.name, "stage-done")
@@ -124,7 +125,7 @@ class FakeDevice:
         old = copy.deepcopy(state["running"])
         state["old"][staged.token] = old
         state["armed"] = {"token": staged.token, "old": old, "until": self.fleet.clock.now() + timer_s}
-        state["running"] = {**state["running"], **files}
+        state["running"] = {p: t for p, t in {**state["running"], **files}.items() if p not in state["absent"]}
         if self._has("keeps"):
             path = next(iter(files))
             state["running"][path] = state["running"][path].replace("9100", "9099")
@@ -141,6 +142,13 @@ class FakeDevice:
         state["saved"] = copy.deepcopy(state["running"])
         self.fleet.save(self.name, state)
         self.fleet.hook(self.name, "confirm-done")
+
+    def finish(self, staged: Staged) -> None:
+        state = self._do("finish")
+        if state["armed"] or staged.token in state["staged"]:
+            raise DeviceError(f"{self.name}: {staged.token} was not confirmed")
+        state["saved"] = copy.deepcopy(state["running"])
+        self.fleet.save(self.name, state)
 
     def rollback(self, staged: Staged) -> None:
         state = self._do("rollback")

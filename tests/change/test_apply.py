@@ -104,6 +104,14 @@ def test_answer_to_the_commit_lost_but_it_took(cluster: Cluster) -> None:
     assert set(results(cluster.apply()).values()) == {"done"}
 
 
+@pytest.mark.parametrize("point", ["confirm", "confirm-half", "confirm-done"])
+def test_lost_while_confirming_is_no_failure(cluster: Cluster, point: str) -> None:
+    cluster.fleet.hook = fails(LATER, point, lost(), times=1)
+    assert set(results(cluster.apply()).values()) == {"done"}
+    state = cluster.fleet.load(LATER)
+    assert (state["saved"], state["armed"]) == (cluster.new.files[LATER], None)
+
+
 def test_never_seen_again(cluster: Cluster) -> None:
     gone: list[str] = []
 

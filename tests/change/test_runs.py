@@ -90,6 +90,9 @@ def test_killed(tmp_path: Path, kind: str, where: str, then: str) -> None:
     assert all(state["saved"] == state["running"] for state in states)
     assert load_run(cluster.state, "last").status == ("rolled back" if then == "rollback" else "complete")
     assert len(list(list_runs(cluster.state))) == 1
+    if where in ("confirm-half", "confirm-done") and then != "rollback":
+        calls = {point for name, point in cluster.fleet.calls if name == TARGET}
+        assert calls == {"pending", "read", "finish", "close"}  # saved, and nothing done again
 
 
 def test_a_killed_process_leaves_a_lock_that_is_recognised(tmp_path: Path) -> None:
@@ -142,12 +145,17 @@ def test_rollback_by_the_kept_files_of_a_device_that_keeps_none(cluster: Cluster
     assert load_run(cluster.state, "last").status == "rolled back"
 
 
-def test_a_file_that_was_not_there_before_is_told(cluster: Cluster) -> None:
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_file_that_was_not_there_before_is_removed_or_told(cluster: Cluster, refuses: bool) -> None:
     del cluster.fleet.load(TARGET)["running"][BGP]
     cluster.apply()
     cluster.fleet.load(TARGET)["old"] = {}
+    if refuses:
+        cluster.fleet.hook = fails(TARGET, "stage", refused())
     ended = cluster.operator().rollback("last")
-    assert (ended[TARGET].result, BGP in ended[TARGET].detail) == ("broken", True)
+    assert ended[TARGET].result == ("broken" if refuses else "rolled-back")
+    assert (BGP in cluster.fleet.running(TARGET)) is refuses
+    assert cluster.fleet.running(TARGET)[AGENT] == (cluster.new if refuses else cluster.old).files[TARGET][AGENT]
 
 
 def test_nothing_that_looks_like_a_secret_is_kept(tmp_path: Path) -> None:

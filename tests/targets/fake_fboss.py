@@ -14,7 +14,7 @@ case "$1" in
   is-active)
     case "$2" in *.timer|*.service) [ -e "$FAKE/units/$2" ] ;; *) [ ! -e "$FAKE/dead/$2" ] ;; esac || { echo inactive; exit 3; }
     echo active ;;
-  stop) rm -f "$FAKE/units/$2" ;;
+  stop) rm -f "$FAKE/units/$2"; case "$2" in *.timer) ;; *) echo "stop $2" >> "$FAKE/log" ;; esac ;;
   restart) echo "restart $2" >> "$FAKE/log"; [ ! -e "$FAKE/refuse/$2" ] || { echo "Job for $2.service failed." >&2; exit 1; } ;;
 esac
 """

@@ -79,6 +79,28 @@ def test_stage_commit_confirm(eos: FakeEos, connect: Callable[..., EosDevice], f
     assert device.read([STARTUP_CONFIG, "/etc/other"]) == {STARTUP_CONFIG: NEW.encode(), "/etc/other": None}
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_confirmation_cut_short_is_finished(eos: FakeEos, connect: Callable[..., EosDevice], saved: bool) -> None:
+    device = connect()
+    staged = device.stage(_artifact(), "r1")
+    later = connect()
+    with pytest.raises(DeviceError, match="was not confirmed"):
+        later.finish(staged)
+    device.commit(staged, 300)
+    with pytest.raises(DeviceError, match="was not confirmed"):
+        later.finish(staged)
+    eos.session("fabric-r1", ["commit"])  # confirmed, and then the connection went
+    if saved:
+        eos.startup = eos.running
+    assert not (saved and "write memory" in eos.log)
+    for _ in range(2):
+        later.finish(staged)
+        assert eos.running == eos.startup == NEW
+    assert eos.log.count("write memory") == (0 if saved else 1)
+    device.rollback(staged)  # the checkpoint is still there
+    assert eos.running == eos.startup == OLD
+
+
 def test_no_difference_is_an_empty_diff(connect: Callable[..., EosDevice]) -> None:
     device = connect()
     staged = device.stage(_artifact(OLD), "r1")

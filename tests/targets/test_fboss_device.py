@@ -116,6 +116,40 @@ def test_only_what_changed_is_restarted_and_links_stay_links(
     assert (box.coop / "cli/agent.conf").read_bytes() == NEW[0]
 
 
+@pytest.mark.parametrize("end", ["confirm", "rollback", "timer"])
+def test_a_file_is_removed_and_comes_back(box: FakeFboss, connect: Callable[..., FbossDevice], end: str) -> None:
+    device = connect()
+    (box.coop / LED).write_bytes(b"{}\n")
+    absent = [f"{box.coop}/{path}" for path in (BGP, LED, "qsfp.conf")]
+    staged = device.stage(_files(box, agent=OLD[0]), "r1", absent)
+    assert f"--- {box.coop}/{BGP}\n+++ /dev/null" in staged.diff
+    device.commit(staged, 4 if end == "timer" else 300)
+    if end == "timer":
+        until = time.monotonic() + 20
+        while not (box.coop / LED).exists() and time.monotonic() < until:
+            time.sleep(0.05)
+    else:
+        assert [(box.coop / path).exists() for path in (BGP, LED)] == [False, False]
+        assert box.log == ["stop bgpd", "restart led_service"]
+        (device.confirm if end == "confirm" else device.rollback)(staged)
+    there = end != "confirm"
+    assert [(box.coop / path).exists() for path in (BGP, LED, "qsfp.conf")] == [there, there, False]
+    if there:
+        assert (box.coop / BGP).read_bytes() == OLD[1]
+
+
+def test_a_confirmation_cut_short_is_finished(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
+    device = connect()
+    staged = device.stage(_both(box), "r1")
+    with pytest.raises(DeviceError, match="was not confirmed"):
+        device.finish(staged)
+    device.commit(staged, 300)
+    (box.folder / "units/fabric-revert-r1.timer").unlink()  # what the script of a confirmation does first
+    for _ in range(2):
+        connect().finish(staged)
+        assert _state(box) == NEW
+
+
 def test_nothing_to_change(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
     device = connect()
     staged = device.stage(_files(box, agent=OLD[0], bgp=OLD[1]), "r1")

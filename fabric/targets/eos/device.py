@@ -51,8 +51,10 @@ class EosDevice:
         running = self._cli.running().encode() if STARTUP_CONFIG in paths else None
         return {path: running if path == STARTUP_CONFIG else None for path in paths}
 
-    def stage(self, artifacts: Sequence[Artifact], token: str) -> Staged:
+    def stage(self, artifacts: Sequence[Artifact], token: str, absent: Sequence[str] = ()) -> Staged:
         """See Device. A session of someone else with an armed timer is a refusal: our commit would cross its return."""
+        if absent:
+            raise DeviceError(f"{self.ref.name}: EOS cannot be without {', '.join(absent)}")
         session, file = _session(token), f"{FLASH}/.{_session(token)}"
         content = self._fill(_startup_config(self.ref.name, artifacts))
         self._clear_way()
@@ -97,6 +99,18 @@ class EosDevice:
         if self._cli.armed(session):
             raise DeviceError(f"{self.ref.name}: the commit timer of {session} still runs after the confirmation")
         self._save()
+
+    def finish(self, staged: Staged) -> None:
+        """See Device. Between `commit` and `write memory` the change runs, but the switch would boot without it.
+
+        Our checkpoint stays, as after `confirm`: it is what a rollback of the run restores.
+        """
+        session = _session(staged.token)
+        if any(found.name == session and (found.armed or found.state == "pending") for found in self._cli.sessions()):
+            raise DeviceError(f"{self.ref.name}: {session} was not confirmed", hint="confirm it or roll it back")
+        self._connection.remove(f"{FLASH}/.{session}")
+        if self._cli.startup() != self._cli.running():
+            self._save()
 
     def rollback(self, staged: Staged) -> None:
         """See Device. An armed session is aborted, which returns the old configuration; else our checkpoint is restored."""

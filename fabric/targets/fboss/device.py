@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.connect import Connection, FileRefusedError, Ran
@@ -50,23 +50,25 @@ class FbossDevice:
         """The files as they are on the box; links are followed."""
         return {path: self._connection.get(path) for path in paths}
 
-    def stage(self, artifacts: Sequence[Artifact], token: str) -> Staged:
+    def stage(self, artifacts: Sequence[Artifact], token: str, absent: Sequence[str] = ()) -> Staged:
         """See Device. The strict check of the files is ours: the daemons skip in silence what they do not know."""
         folder = self._folder(token)
         new = {artifact.path: self._filled(artifact) for artifact in artifacts}
         for path, content in new.items():
             device_files.check(self.ref.name, path, device_files.kind_of(path, self._coop), content)
         self._clear_way()
-        old = self.read(list(new))
-        changed = [artifact for artifact in artifacts if old[artifact.path] != new[artifact.path]]
-        swaps = self._swaps(changed, old, new)
+        old = self.read([*new, *absent])
+        wanted: dict[str, bytes | None] = {**new, **dict.fromkeys(absent)}
+        modes = {artifact.path: artifact.mode for artifact in artifacts}
+        changed = {path: content for path, content in wanted.items() if old[path] != content}
         try:
-            same = [(path, _sha256(content)) for path, content in new.items() if old[path] == content]
-            self._upload(token, swaps, same, [(new[artifact.path], artifact.mode) for artifact in changed])
+            swaps = self._swaps(old, changed)
+            same = [(path, _sha256(content)) for path, content in wanted.items() if path not in changed]
+            self._upload(token, swaps, same, [(content, modes.get(path, 0)) for path, content in changed.items()])
         except BaseException:
             self._abandon(folder)
             raise
-        diffs = [device_files.diff(artifact.path, old[artifact.path], new[artifact.path]) for artifact in changed]
+        diffs = [device_files.diff(path, old[path], content) for path, content in changed.items()]
         return Staged(self.ref.name, token, "\n".join(diff for diff in diffs if diff))
 
     def commit(self, staged: Staged, timer_s: int) -> None:
@@ -83,6 +85,13 @@ class FbossDevice:
         """See Device. The files are what the box boots with, so that there is nothing more to save."""
         self._script(staged.token, "confirm.sh")
         self._remove_folder(self._folder(staged.token))
+
+    def finish(self, staged: Staged) -> None:
+        """See Device. The folder is what `confirm` removes last: without it nothing is left to do."""
+        if self._exists(self._folder(staged.token)):
+            if not self._exists(f"{self._folder(staged.token)}/state.committed"):
+                raise DeviceError(f"{self.ref.name}: {staged.token} was not confirmed", hint="roll it back")
+            self.confirm(staged)
 
     def rollback(self, staged: Staged) -> None:
         """See Device. After a confirmation there is nothing left to return to: the old files are gone from the box."""
@@ -121,19 +130,23 @@ class FbossDevice:
                 )
             self._remove_folder(self._folder(found.token))
 
-    def _swaps(self, changed: Sequence[Artifact], old: dict[str, bytes | None], new: dict[str, bytes]) -> list[Swap]:
+    def _swaps(self, old: Mapping[str, bytes | None], changed: Mapping[str, bytes | None]) -> list[Swap]:
         """A file may be a link into a repository: the swap replaces what the link leads to, not the link."""
-        paths = [artifact.path for artifact in changed]
+        paths = list(changed)
         resolved = self._must_run("readlink -m -- " + shlex.join(paths)).text.splitlines() if paths else []
         if len(resolved) != len(paths):
             raise DeviceError(f"{self.ref.name}: readlink answered {len(resolved)} lines for {len(paths)} files")
         return [
-            Swap(target, _sha256(old[path]), _sha256(new[path]), device_files.kind_of(path, self._coop).action)
+            Swap(target, _sha256(old[path]), _sha256(changed[path]), device_files.kind_of(path, self._coop).action)
             for target, path in zip(resolved, paths, strict=True)
         ]
 
     def _upload(
-        self, token: str, swaps: Sequence[Swap], same: Sequence[tuple[str, str]], files: Sequence[tuple[bytes, int]]
+        self,
+        token: str,
+        swaps: Sequence[Swap],
+        same: Sequence[tuple[str, str]],
+        files: Sequence[tuple[bytes | None, int]],
     ) -> None:
         folder = self._folder(token)
         quoted = shlex.quote(folder)
@@ -141,8 +154,13 @@ class FbossDevice:
         for name, text in device_scripts.scripts(folder, _unit(token), swaps, same).items():
             self._put(f"{folder}/{name}", text.encode(), 0o700)
         for index, (content, mode) in enumerate(files):
-            self._put(f"{folder}/new/{index}", content, mode)
-        sums = "".join(f"{swap.new_sha256}  {folder}/new/{index}\n" for index, swap in enumerate(swaps))
+            if content is not None:
+                self._put(f"{folder}/new/{index}", content, mode)
+        sums = "".join(
+            f"{swap.new_sha256}  {folder}/new/{index}\n"
+            for index, swap in enumerate(swaps)
+            if swap.new_sha256 != ABSENT
+        )
         if sums:
             self._must_run(f"printf %s {shlex.quote(sums)} | sha256sum -c --quiet -")
         self._put(f"{folder}/state.staged", b"", 0o600)

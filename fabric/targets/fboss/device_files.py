@@ -56,12 +56,19 @@ def check(device: str, path: str, kind: Kind, content: bytes) -> None:
         raise DeviceRefusedError(f"{device}: {path}: {lines[0]}", lines)
 
 
-def diff(path: str, old: bytes | None, new: bytes) -> str:
-    """A unified diff of the two in the form that `render` writes, secrets masked. An old file that is not JSON counts as text."""
+def diff(path: str, old: bytes | None, new: bytes | None) -> str:
+    """A unified diff of the two in the form that `render` writes, secrets masked. An old file that is not JSON counts as text.
+
+    None stands for no file.
+    """
     try:
         before = normalise(path, old) if old is not None else b""
     except FabricError:
         before = old or b""
-    one, two = (text.decode("utf-8", "replace").splitlines() for text in (before, normalise(path, new)))
-    lines = difflib.unified_diff(one, two, path if old is not None else "/dev/null", path, lineterm="")
+    after = normalise(path, new) if new is not None else b""
+    one, two = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+    names = (path if old is not None else "/dev/null", path if new is not None else "/dev/null")
+    lines = list(difflib.unified_diff(one, two, *names, lineterm=""))
+    if not lines and (old is None) != (new is None):
+        lines = [f"--- {names[0]}", f"+++ {names[1]}"]  # an empty file comes or goes
     return _SECRET.sub(r'\1"<secret>"', "\n".join(lines))

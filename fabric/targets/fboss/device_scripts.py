@@ -7,11 +7,13 @@ The folder `/etc/coop/.fabric-<token>/` (mode 0700): `new/N` the new files, `old
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 ABSENT = "-"
-"""In place of a sum: there was no such file."""
+"""In place of a sum: there is no such file."""
+_NEEDS_ITS_FILE = frozenset({"bgpd"})
+"""Units that do not run without their file: they are stopped, not restarted, when it goes."""
 
 MOVED, NOT_ARMED, NOT_KEPT, REFUSED, NOT_RESTORED, NOT_COMMITTED, DIFFERS, FIRING = 20, 21, 22, 30, 31, 40, 41, 42
 """Exit statuses of the scripts; what each means is in STATUS."""
@@ -30,7 +32,10 @@ STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One file that changes: `target` has its links resolved; `action` is "reload" (agent) or the unit to restart."""
+    """One file that changes: `target` has its links resolved; `action` is "reload" (agent) or the unit to restart.
+
+    A sum is ABSENT where there was, or is to be, no such file.
+    """
 
     target: str
     old_sha256: str
@@ -74,13 +79,30 @@ def _quoted(swaps: Sequence[Swap]) -> list[tuple[int, str, Swap]]:
     return [(index, shlex.quote(swap.target), swap) for index, swap in enumerate(swaps)]
 
 
-def _actions(swaps: Sequence[Swap], reload_fails: str, restart_fails: str) -> list[str]:
-    """What puts the files in force: the agent first, as it is the one that can say no; each service once."""
+def _actions(swaps: Sequence[Swap], gone: Callable[[Swap], bool], reload_fails: str, restart_fails: str) -> list[str]:
+    """What puts the files in force: the agent first, as it is the one that can say no; each service once.
+
+    A service whose file is `gone` is restarted too, so that it forgets it; one that needs it is stopped.
+    """
     wanted = dict.fromkeys(sorted((swap.action for swap in swaps), key=lambda action: action != "reload"))
-    return [
-        f"fboss2-dev config reload || {reload_fails}" if action == "reload" else f"restart {action} || {restart_fails}"
-        for action in wanted
-    ]
+    without = {swap.action for swap in swaps if gone(swap)}
+    lines = []
+    for action in wanted:
+        if action == "reload":
+            lines.append(f"fboss2-dev config reload || {reload_fails}")
+        elif action in without and action in _NEEDS_ITS_FILE:
+            lines.append(f"systemctl stop {action} || {restart_fails}")
+        else:
+            lines.append(f"restart {action} || {restart_fails}")
+    return lines
+
+
+def _was_absent(swap: Swap) -> bool:
+    return swap.old_sha256 == ABSENT
+
+
+def _becomes_absent(swap: Swap) -> bool:
+    return swap.new_sha256 == ABSENT
 
 
 def _restore(swaps: Sequence[Swap]) -> str:
@@ -89,7 +111,7 @@ def _restore(swaps: Sequence[Swap]) -> str:
     for index, target, swap in _quoted(swaps):
         undo = f"rm -f -- {target}" if swap.old_sha256 == ABSENT else f"put old/{index} {target}"
         lines.append(f"{undo} || failed=1")
-    lines += ["flush", *_actions(swaps, '[ "${1:-}" = kept ] || failed=1', "failed=1")]
+    lines += ["flush", *_actions(swaps, _was_absent, '[ "${1:-}" = kept ] || failed=1', "failed=1")]
     lines.append(f'[ "$failed" = 0 ] || fail {NOT_RESTORED} "restore failed"')
     lines.append("if [ -e state.committed ]; then mv -f state.committed state.restored; fi")
     return "\n".join(lines) + "\n"
@@ -113,10 +135,11 @@ def _commit(swaps: Sequence[Swap], same: Sequence[tuple[str, str]], folder: str,
         "flush",
         f'undo() {{ sh ./restore.sh "$@" >&2 || exit {NOT_RESTORED}; systemctl stop $unit.timer; exit {REFUSED}; }}',
     ]
-    for index, target, _ in _quoted(swaps):
-        lines.append(f'put new/{index} {target} || {{ echo "cannot write" {target} >&2; undo; }}')
+    for index, target, swap in _quoted(swaps):
+        do = f"rm -f -- {target}" if swap.new_sha256 == ABSENT else f"put new/{index} {target}"
+        lines.append(f'{do} || {{ echo "cannot write" {target} >&2; undo; }}')
     lines.append("flush")
-    lines += _actions(swaps, "undo kept", "undo")
+    lines += _actions(swaps, _becomes_absent, "undo kept", "undo")
     return "\n".join(lines) + "\n"
 
 
