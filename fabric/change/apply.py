@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from fabric.change.control import Context
 from fabric.change.device_run import DeviceRun
-from fabric.change.events import GOOD, Ended, Event, Note, RunEnded, RunStarted, Step, WaveEnded, WaveStarted
+from fabric.change.events import GOOD, Ended, Event, Note, Result, RunEnded, RunStarted, Step, WaveEnded, WaveStarted
 from fabric.change.fan import fan_out
 from fabric.change.gates import Health, summary, wait_healthy
 from fabric.change.plan import DevicePlan, Plan
@@ -28,7 +28,10 @@ Work = Callable[[str], Ended]
 
 @dataclass(slots=True)
 class Apply:
-    """Applies a plan. Its devices are those of the waves; `artifacts` gives the files of one. `run` returns how each device ended."""
+    """Applies a plan. Its devices are those of the waves; `artifacts` gives the files of one. `run` returns how each device ended.
+
+    `health` is what was up on each before; `goal` the result of a device that is as the run wants it.
+    """
 
     context: Context
     plans: Mapping[str, DevicePlan]
@@ -36,6 +39,7 @@ class Apply:
     ended: dict[str, Ended] = field(default_factory=dict)
     health: dict[str, Health] = field(default_factory=dict)
     steps: dict[str, str] = field(default_factory=dict)
+    goal: Result = "done"
 
     def observe(self, event: Event) -> None:
         """Keeps the last step of each device: what is told of those that nobody waits for."""
@@ -52,15 +56,19 @@ class Apply:
         """Waves of any `work`; with `gate` each wave's health is looked at after it, and failures stop the rest."""
         stream, control = self.context.stream, self.context.control
         stream.tell(started)
+        number = 0
         for wave in waves:
             if control.stopping():
                 break
+            number = wave.number
             stream.tell(WaveStarted(wave.number, wave.title, wave.devices, wave.canary))
             self.settle(wave.devices, work)
             problems = self._gate(wave) if gate else []
             stream.tell(WaveEnded(wave.number, tuple(problems)))
             if gate:
                 self._rules(wave, problems)
+        if gate and self.context.ledger:
+            self._final_gate(number + 1)
         self._rest(started)
         return self.ended
 
@@ -91,6 +99,7 @@ class Apply:
 
     def _end(self, ended: Ended) -> None:
         self.ended[ended.device] = ended
+        self.context.ledger.settle(ended.device, changed=ended.result in GOOD or ended.result == self.goal)
         self.context.stream.tell(ended)
 
     def _fell(self, name: str, error: object) -> Ended:
@@ -118,18 +127,35 @@ class Apply:
         done = [name for name in wave.devices if self.ended[name].result == "done"]
         if len(wave.devices) < 2 or self.context.control.abandoned():
             return []
+        return self._unhealthy(done)
+
+    def _final_gate(self, number: int) -> None:
+        """All devices of a run in which something was deferred: whatever was up is up again, at both ends."""
+        ledger, control = self.context.ledger, self.context.control
+        if control.abandoned():
+            return
+        names = [name for name in ledger.done() if name in self.health]
+        self.context.stream.tell(WaveStarted(number, "final gate", tuple(names)))
+        problems = [*ledger.unfinished(), *self._unhealthy(names)]
+        self.context.stream.tell(WaveEnded(number, tuple(problems)))
+        if problems:
+            control.halt(f"the final gate found {len(problems):,} unhealthy")
+
+    def _unhealthy(self, names: Sequence[str]) -> list[str]:
         problems: list[str] = []
-        for name, result in fan_out(self._healthy, done, parallel=self.context.options.parallel):
+        for name, result in fan_out(self._healthy, names, parallel=self.context.options.parallel):
             found = result if isinstance(result, list) else [str(result)]
             problems += [self.context.redact(f"{name}: {summary(found)}")] if found else []
         return problems
 
     def _healthy(self, name: str) -> list[str]:
-        plan = self.plans[name]
+        plan, artifacts = self.plans[name], self.artifacts(name)
+        ends = self.context.job.ends(plan.target, {artifact.path: artifact.content for artifact in artifacts})
+        expected = self.context.ledger.expected(name, self.health[name], ends)
         device = self.context.open(DeviceRef(name, plan.role, plan.target))
         try:
             until = self.context.clock.now() + self.context.options.gate_s
-            return wait_healthy(device, self.health[name], self.artifacts(name), self.context.clock, until)
+            return wait_healthy(device, expected, artifacts, self.context.clock, until)
         except DeviceError as error:
             return [error.message]
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fabric.change.clock import Clock, SystemClock
+from fabric.change.deferred import Ledger
 from fabric.change.events import Event, Observer, Step
 from fabric.change.gates import GATE_S
 from fabric.change.journal import Journal
@@ -122,3 +123,4 @@ class Context:
     clock: Clock = field(default_factory=SystemClock)
     redact: Callable[[str], str] = str
     keep: Keep = keep_nothing
+    ledger: Ledger = field(default_factory=Ledger)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fabric.change.control import Context
+from fabric.change.deferred import Deferred, expect, words
 from fabric.change.events import Ended, Note, Result, Step
 from fabric.change.gates import Health, health, summary, wait_healthy
 from fabric.change.plan import DevicePlan
@@ -20,6 +21,7 @@ from fabric.change.undo import Undo
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact
 from fabric.targets.device import Device, DeviceError, DeviceRefusedError, Staged
+from fabric.targets.ends import Ends
 
 RETRY_S = 5.0
 """Between two attempts to reach a device again."""
@@ -82,7 +84,8 @@ class DeviceRun:
         if before != self.plan.fingerprint:
             raise Stop("refused", "it has changed since the plan was made; make a new plan", before)
         self._refuse_strangers()
-        self.health = health(self.device)
+        old = self.context.job.ends(self.plan.target, running)
+        self.health = expect(health(self.device), old, self.ends)
         self._check_stop()
         self.context.keep(self.plan.name, running)
         data = {"token": self.context.token, "before": before, "facts": self.health.data()}
@@ -154,10 +157,12 @@ class DeviceRun:
 
     def _until_confirmed(self, staged: Staged) -> Ended:
         until = min(self.context.clock.now() + self.context.options.gate_s, self._timer_end() - RETRY_S)
-        self._announce("checking")
+        deferred = self._defer()
+        self._announce("checking", words(deferred), {"deferred": [one.data() for one in deferred]})
         self._reconnect(until)
         self._require_armed(staged)
-        problems = wait_healthy(self.device, self.health, self.artifacts, self.context.clock, until)
+        expected = self.context.ledger.expected(self.plan.name, self.health, self.ends)
+        problems = wait_healthy(self.device, expected, self.artifacts, self.context.clock, until)
         if problems:
             raise DeviceError(f"health gate: {summary(problems)}")
         self._require_nothing_left("")
@@ -168,6 +173,22 @@ class DeviceRun:
         after = self._require_nothing_left("confirmed, but ")
         self.context.stream.tell(Step(self.plan.name, "confirmed"))
         return self._ended("done", "", after)
+
+    @property
+    def ends(self) -> Ends:
+        """The ends of sessions and links that the new files declare."""
+        return self.context.job.ends(self.plan.target, {a.path: a.content for a in self.artifacts})
+
+    def _defer(self) -> list[Deferred]:
+        """What waits for its far end; told loudly when it is all that the device has."""
+        far_ends = self.context.job.far_ends(self.plan.name) if self.health.touched else {}
+        found = self.context.ledger.defer(self.plan.name, self.health, self.ends, far_ends)
+        waiting = {one.name for one in found}
+        if self.health.peers and self.health.peers <= waiting:
+            self.context.stream.tell(
+                Note("all its BGP sessions wait for their far ends: it is cut off", self.plan.name)
+            )
+        return found
 
     def _reconnect(self, until: float) -> None:
         while True:
@@ -219,8 +240,8 @@ class DeviceRun:
 
     # --- telling
 
-    def _announce(self, step: str, data: Mapping[str, object] | None = None) -> None:
-        self.context.stream.announce(Step(self.plan.name, step, data=data or {}))
+    def _announce(self, step: str, detail: str = "", data: Mapping[str, object] | None = None) -> None:
+        self.context.stream.announce(Step(self.plan.name, step, detail, data or {}))
 
     def _ended(self, result: Result, detail: str, after: str = "") -> Ended:
         return Ended(self.plan.name, result, self._clean(detail), after)

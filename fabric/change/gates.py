@@ -1,11 +1,13 @@
 """Health gates: what was up before a change is up again after it.
 
 A BGP session that was established must be established again, by its peer; a link that was up must be up. What the new configuration
-no longer holds is not waited for: a peer that is gone on the device and in no file that we sent, a link that is switched off.
+no longer holds is not waited for: a peer that is gone on the device and in no file that we sent, a link that is switched off. What
+waits for its far end to be changed too is in `fabric.change.deferred`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,19 +26,23 @@ GATE_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is up on a device: BGP peers with an established session, interfaces that run."""
+    """What is up on a device: BGP peers with an established session, interfaces that run.
+
+    `touched` are those of them whose own end the change touches, so that they depend on the far end.
+    """
 
     peers: frozenset[str]
     links: frozenset[str]
+    touched: frozenset[str] = frozenset()
 
     def data(self) -> dict[str, Any]:
         """As JSON data, for the journal."""
-        return {"peers": sorted(self.peers), "links": sorted(self.links)}
+        return {"peers": sorted(self.peers), "links": sorted(self.links), "touched": sorted(self.touched)}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Health:
         """The inverse of `data`."""
-        return cls(frozenset(map(str, data.get("peers", ()))), frozenset(map(str, data.get("links", ()))))
+        return cls(*(frozenset(map(str, data.get(key, ()))) for key in ("peers", "links", "touched")))
 
 
 def health(device: Device) -> Health:
@@ -54,17 +60,22 @@ def missing(
     found: list[str] = []
     for peer in sorted(before.peers):
         state = states.get(peer)
-        if state is None and peer.encode() in declared:
+        if state is None and _names(declared, peer):
             found.append(f"BGP session to {peer} was established and is gone")
         elif state not in (None, ESTABLISHED):
             found.append(f"BGP session to {peer} was established and is {state}")
     for name in sorted(before.links):
         link = links.get(name)
-        if link is None and name.encode() in declared:
+        if link is None and _names(declared, name):
             found.append(f"link {name} was up and is gone")
         elif link is not None and not link.oper_up and link.admin_up is not False:
             found.append(f"link {name} was up and is down")
     return found
+
+
+def _names(declared: bytes, name: str) -> bool:
+    """Whether the files name it; 10.0.0.1 is not in 10.0.0.11, nor Ethernet1/1 in Ethernet1/10."""
+    return re.search(rb"(?<![\w.:/-])" + re.escape(name.encode()) + rb"(?![\w.:/-])", declared) is not None
 
 
 def wait_healthy(

@@ -12,12 +12,14 @@ from fabric import __version__
 from fabric.change.apply import Apply, check_artifacts, to_apply
 from fabric.change.clock import Clock, SystemClock, stamp
 from fabric.change.control import Context, Control, OpenDevice, Options, Stream
-from fabric.change.events import Ended, Observer, RunStarted
+from fabric.change.deferred import Ledger
+from fabric.change.events import GOOD, Ended, Observer, RunStarted
+from fabric.change.gates import Health
 from fabric.change.keep import keep_nothing, keeper
 from fabric.change.lock import locked
 from fabric.change.plan import DevicePlan, Plan
 from fabric.change.pool import default_workers, run_chunks
-from fabric.change.recover import Recover, changed_by, next_token, unfinished, unsettled
+from fabric.change.recover import Recover, changed_by, deferred_by, next_token, unfinished, unsettled
 from fabric.change.runs import RunRecord, load_run, new_run, open_journal
 from fabric.change.secrets import Secrets, SecretSource, references
 from fabric.change.waves import Wave
@@ -74,7 +76,10 @@ class Operator:
             self.options = replace(self.options, timer_s=record.started.timer_s)
             plans = _of(plan, record.devices.keys())
             token = next_token(record.id, list(record.devices.values()))
-            apply = self._engine(token, plans, self._secrets(plans), (journal, record.folder))
+            done = [d.name for d in record.devices.values() if d.result in GOOD]
+            ledger = Ledger(unfinished(record), done, deferred_by(record))
+            apply = self._engine(token, plans, self._secrets(plans), (journal, record.folder), ledger)
+            apply.health.update({d.name: Health.of(d.facts) for d in record.devices.values() if d.touched})
             _note(apply, stale)
             open_ends = unsettled(record)
             if open_ends:
@@ -87,6 +92,7 @@ class Operator:
             left = [n for n in unfinished(record) if n not in apply.ended or apply.ended[n].result == "reverted"]
             for again in left:
                 apply.ended.pop(again, None)
+            ledger.again(left)
             waves = self.waves(left)
             return apply.run(self._started(record.id, "resume", dict.fromkeys(unfinished(record)), waves), waves)
 
@@ -97,6 +103,7 @@ class Operator:
             plans = _of(plan, names)
             token = next_token(record.id, list(record.devices.values()))
             apply = self._engine(token, plans, Secrets({}), (journal, None))
+            apply.goal = "rolled-back"
             _note(apply, stale)
             recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder)
             waves = tuple(reversed(self.waves(names)))
@@ -134,6 +141,7 @@ class Operator:
         plans: dict[str, DevicePlan],
         secrets: Secrets,
         record: tuple[Journal | None, Path | None] = (None, None),
+        ledger: Ledger | None = None,
     ) -> Apply:
         """`record`: the journal, and the run's folder when what devices held before is kept there."""
         journal, folder = record
@@ -147,8 +155,9 @@ class Operator:
         observers: list[Observer] = list(self.observers)
         stream = Stream(journal, observers, self.control)
         context = Context(
-            self.job, self.connect(secrets), stream, self.control, token, self.options, self.clock, secrets.redact, keep
-        )
+            self.job, self.connect(secrets), stream, self.control, token, self.options, self.clock, secrets.redact, keep,
+            Ledger(plans) if ledger is None else ledger,
+        )  # fmt: skip
         apply = Apply(context, plans, artifacts)
         stream.add(apply.observe)
         return apply

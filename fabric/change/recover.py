@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabric.change.control import Context
+from fabric.change.deferred import Deferred
 from fabric.change.device_run import DeviceRun
 from fabric.change.events import GOOD, OLD, Ended, Step
 from fabric.change.gates import Health
@@ -36,6 +37,12 @@ def unfinished(run: RunRecord) -> list[str]:
 def changed_by(run: RunRecord) -> list[str]:
     """Devices that hold the new state of a run, or may hold it, or a staged change: what its rollback is about."""
     return [d.name for d in run.devices.values() if d.open or (d.touched and d.result not in OLD)]
+
+
+def deferred_by(run: RunRecord) -> list[Deferred]:
+    """What devices that are through, or were just being confirmed, have left to their far ends."""
+    through = [d for d in run.devices.values() if d.result in GOOD or d.step in ("confirming", "confirmed")]
+    return [Deferred.of(item) for device in through for item in device.deferred]
 
 
 @dataclass(slots=True)

@@ -23,7 +23,10 @@ IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "conf
 
 @dataclass(slots=True)
 class DeviceRecord:
-    """What the journal says of one device. `before` is the fingerprint before the change, `facts` what was up."""
+    """What the journal says of one device. `before` is the fingerprint before the change, `facts` what was up.
+
+    `deferred` is what was not waited for at its gate: see `fabric.change.deferred`.
+    """
 
     name: str
     step: str = ""
@@ -31,6 +34,7 @@ class DeviceRecord:
     before: str = ""
     after: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    deferred: tuple[Mapping[str, Any], ...] = ()
     committed: str = ""
     result: str = ""
     detail: str = ""
@@ -44,7 +48,9 @@ class DeviceRecord:
 
 @dataclass(slots=True)
 class RunRecord:
-    """One run. `ended` is its end as recorded, None when it was killed; `verb` what was done last."""
+    """One run. `ended` is its end as recorded, None when it was killed; `verb` what was done last,
+    `problems` what its gates found.
+    """
 
     id: str
     folder: Path
@@ -66,7 +72,8 @@ class RunRecord:
         held = [d for d in self.devices.values() if d.touched and d.result not in OLD]
         if self.verb == "rollback":
             return "incomplete" if held else "rolled back"
-        return "complete" if all(d.result in GOOD for d in self.devices.values()) else "incomplete"
+        well = not self.problems and all(d.result in GOOD for d in self.devices.values())
+        return "complete" if well else "incomplete"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -152,6 +159,7 @@ def _take(run: RunRecord, at: str, event: Event) -> None:
         device.result, device.detail, device.after = event.result, event.detail, event.after
     elif isinstance(event, RunStarted):
         run.ended, run.verb = None, event.verb
+        run.problems.clear()
     elif isinstance(event, RunEnded):
         run.ended = event
     elif isinstance(event, WaveEnded):
@@ -163,6 +171,7 @@ def _step(device: DeviceRecord, at: str, event: Step) -> None:
     device.token = str(event.data.get("token", device.token))
     device.before = str(event.data.get("before", device.before))
     device.facts = event.data.get("facts", device.facts)
+    device.deferred = tuple(event.data.get("deferred", device.deferred))
     if event.step in IN_FORCE:
         device.touched = True
     if event.step == "committing":

@@ -52,7 +52,9 @@ class Lines:
         if isinstance(event, RunStarted):
             self._start(event)
         elif isinstance(event, WaveStarted):
-            click.echo(f"wave {event.number} of {self._waves} ({event.title}): {compress_names(event.devices)}")
+            number = f"wave {event.number} of {self._waves} ({event.title})"
+            title = event.title if event.number > self._waves else number
+            click.echo(f"{title}: {compress_names(event.devices)}")
         elif isinstance(event, Step):
             self._step(event)
         elif isinstance(event, Ended):
@@ -74,6 +76,8 @@ class Lines:
     def _step(self, event: Step) -> None:
         if event.step == "rolling-back":
             click.secho(f"  {event.device}: rolling back: {printable(event.detail)}", fg="yellow")
+        elif event.step == "checking" and event.detail:
+            click.secho(f"  {event.device}: {printable(event.detail)}", fg="yellow")
         elif self._dry_run and event.step == "staged":
             lines = "".join(f"    {printable(line)}\n" for line in event.detail.splitlines())
             click.echo(f"  {event.device}: the device's own difference:\n{lines}", nl=False)
@@ -99,10 +103,10 @@ def exit_code(ended: Mapping[str, Ended], *, dry_run: bool, back: bool = False) 
     return 2 if dry_run and ended else 0
 
 
-def what_next(run: str, ended: Mapping[str, Ended], *, back: bool = False) -> str:
-    """What can be done after a run (`back`: its rollback) that did not end well; "" after one that did."""
+def what_next(run: str, ended: Mapping[str, Ended], *, back: bool = False, unhealthy: bool = False) -> str:
+    """What can be done after a run (`back`: its rollback) that did not end well, or whose gates found something; "" else."""
     if _all_well(ended, back=back):
-        return ""
+        return f"look at what is unhealthy; then: fabric runs rollback {run} (all back)" if unhealthy else ""
     lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken"))
     more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
     look = f"look at {', '.join(lost[:_NAMED])}{more}; then: " if lost else "then: "

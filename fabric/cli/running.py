@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fabric.change.control import Control, Options
-from fabric.change.events import Ended, Event, RunStarted
+from fabric.change.events import Ended, Event, RunStarted, WaveEnded
 from fabric.cli.progress import exit_code, observer, what_next
 
 if TYPE_CHECKING:
@@ -34,19 +34,22 @@ def operator(live: Live, options: Options, wave_size: int, canary: str | None, *
 def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: bool, dry_run: bool = False) -> int:
     """Does `work` of the operator under its signals; says what can be done next; the exit code."""
     runs: list[RunStarted] = []
+    problems: list[str] = []
 
     def remember(event: Event) -> None:
         if isinstance(event, RunStarted):
             runs.append(event)
+        elif isinstance(event, WaveEnded):
+            problems.extend(event.problems)
 
     one.observers = [*one.observers, remember]
     with stopping(one.control):
         ended = work()
     back = bool(runs) and runs[-1].verb == "rollback"
-    after = "" if dry_run or not runs else what_next(runs[-1].run, ended, back=back)
+    after = "" if dry_run or not runs else what_next(runs[-1].run, ended, back=back, unhealthy=bool(problems))
     if after and not as_json:
         click.echo(after, err=True)
-    return exit_code(ended, dry_run=dry_run, back=back)
+    return 1 if problems else exit_code(ended, dry_run=dry_run, back=back)
 
 
 @contextmanager

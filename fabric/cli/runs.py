@@ -2,7 +2,7 @@
 
 `runs list --json`, version `fabric.runs/1`: {schema, runs: [{run, at, last, verb, status, devices, counts}]}.
 `runs show --json`, version `fabric.run/1`: {schema, run, at, verb, status, spec, counts, stopped, problems, devices: {name: {result,
-step, detail, token}}}.
+step, detail, token, deferred: [{device, name, port, far, far_port}]}}}.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from fabric.change.control import Options
+from fabric.change.deferred import Deferred, words
 from fabric.change.names import compress_names
 from fabric.change.runs import RunRecord, list_runs, load_run
 from fabric.change.waves import WAVE_SIZE
@@ -73,6 +74,9 @@ def show(*, run: str, spec: Path, state: Path | None, as_json: bool) -> None:
         groups.setdefault((result, device.detail), []).append(device.name)
     for (result, detail), names in groups.items():
         click.echo(f"  {result}: {compress_names(names)}{f': {detail}' if detail else ''}")
+    for device in record.devices.values():
+        if device.deferred:
+            click.echo(f"  {device.name}: {words([Deferred.of(item) for item in device.deferred])}")
 
 
 _AGAIN: tuple[Callable[[Any], Any], ...] = (
@@ -150,7 +154,13 @@ def _document(run: RunRecord) -> dict[str, Any]:
         "stopped": run.ended.stopped if run.ended else "",
         "problems": run.problems,
         "devices": {
-            d.name: {"result": d.result or "open", "step": d.step, "detail": d.detail, "token": d.token}
+            d.name: {
+                "result": d.result or "open",
+                "step": d.step,
+                "detail": d.detail,
+                "token": d.token,
+                "deferred": list(d.deferred),
+            }
             for d in run.devices.values()
         },
     }

@@ -6,9 +6,11 @@ A target turns the design into `Artifact`s. `change` knows nothing else about de
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from fabric.targets.ends import Ends, FarEnds
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,12 @@ class RenderJob(Protocol):
 
         Both sides of a diff go through it, and only when their bytes differ. A target without such habits returns `text`.
         """
+
+    def ends(self, target: str, files: Mapping[str, bytes | None]) -> Ends:
+        """What the files of a device of `target`, by path, say of its ends of sessions and links; rendered or read."""
+
+    def far_ends(self, name: str) -> FarEnds:
+        """What the ports of a device are cabled to: those whose other end is a device too."""
 
 
 Normaliser = Callable[[str], str]

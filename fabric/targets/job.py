@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from fabric.design.warnings import Remark
 from fabric.errors import FabricError
 from fabric.targets import eos, fboss
 from fabric.targets.base import Artifact, DeviceRef
+from fabric.targets.ends import Ends, FarEnds
 
 TARGETS = frozenset({"eos", "fboss"})
 
@@ -50,6 +51,21 @@ class ClusterJob:
     def normalise(self, target: str, text: str) -> str:
         """The text without what its operating system hides or adds."""
         return eos.normalise(text) if target == "eos" else text
+
+    def ends(self, target: str, files: Mapping[str, bytes | None]) -> Ends:
+        """See RenderJob."""
+        if target == "eos":
+            from fabric.targets.eos.read_ends import read_ends as read_eos
+
+            return read_eos("".join(eos.normalise((text or b"").decode("utf-8", "replace")) for text in files.values()))
+        from fabric.targets.fboss.read_ends import read_ends as read_fboss
+
+        return read_fboss(files)
+
+    def far_ends(self, name: str) -> FarEnds:
+        """See RenderJob."""
+        ports = self.fabric.ports(self.fabric.by_name[name])
+        return {port.slot.name: (port.peer, port.peer_port) for port in ports if port.peer in self.fabric.by_name}
 
 
 def _select(fabric: Fabric, targets: set[str] | None) -> list[DeviceRef]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 from fabric.change.clock import Clock
 from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.device import DeviceError, DeviceRefusedError, Login, Pending, Staged
+from fabric.targets.ends import FarEnds
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, NextHop, Route, Version
 
 PEERS = ("10.0.0.1", "2001:db8::1")
@@ -38,7 +40,8 @@ class FakeClock:
 class Fleet:
     """All devices. `hook(device, point)` is called at each point of each action and may raise, kill, or wait.
 
-    `faults`: device -> words: keeps (a difference), breaks-bgp, breaks-link, no-difference. `folder`: states in files, else in memory.
+    `cables`: a session over one is up while both ends have the same MTU. `faults`: device -> words: keeps (a difference),
+    never-agrees (with far ends after the change), breaks-bgp, breaks-link, no-difference. `folder`: states in files, else in memory.
     """
 
     clock: Clock
@@ -47,6 +50,7 @@ class Fleet:
     hook: Callable[[str, str], None] = lambda _device, _point: None
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
+    cables: Mapping[str, FarEnds] = field(default_factory=dict)
     logins: dict[str, Login] = field(default_factory=dict)
 
     def install(self, name: str, files: Mapping[str, str]) -> None:
@@ -188,9 +192,20 @@ class FakeDevice:
         state = self._do("bgp")
         broken = self._has("breaks-bgp") and state["running"] != state["first"]
         return [
-            BgpSession(peer, 65000, "idle" if broken and i == 0 else "established", 1, 1, None)
+            BgpSession(peer, 65000, "idle" if (broken and i == 0) or self._differs(i) else "established", 1, 1, None)
             for i, peer in enumerate(PEERS)
         ]
+
+    def _differs(self, index: int) -> bool:
+        """Whether the far end of a cable has another MTU: then its session is down."""
+        far = self.fleet.cables.get(self.name, {}).get(LINKS[index], ("", ""))[0]
+        if not far:
+            return False
+        both = {re.findall(r"mtu\W+(\d+)", str(self.fleet.running(name)))[0] for name in (self.name, far)}
+        changed = "9100" in both and "never-agrees" in self.fleet.faults.get(far, set()) | self.fleet.faults.get(
+            self.name, set()
+        )
+        return len(both) > 1 or changed
 
     def routes(self) -> list[Route]:
         rows = self._do("routes").get("routes", [])
