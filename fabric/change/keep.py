@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fabric.change.files import cannot, read_regular, write_atomic
@@ -65,6 +66,16 @@ def looks_secret(content: bytes) -> bool:
     """Whether anything in a file would be masked when it is shown."""
     lines = content.decode("utf-8", "replace").split("\n")
     return mask_lines(lines) != lines
+
+
+def without_secrets(spec: str, declared: Iterable[str]) -> str:
+    """The text of a spec; "" when something in it looks like a secret. The names of those that it declares are none."""
+    text = spec
+    for name in sorted(declared, key=len, reverse=True):
+        text = re.sub(
+            rf"[\w-]+:[ \t]*[\"']?{re.escape(name)}[\"']?(?![\w-])|(?<![\w-])[\"']?{re.escape(name)}[\"']?:", "", text
+        )
+    return "" if looks_secret(text.encode()) else spec
 
 
 def _path(run: Path, device: str) -> Path:

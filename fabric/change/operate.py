@@ -15,7 +15,7 @@ from fabric.change.control import Context, Control, OpenDevice, Options, Stream
 from fabric.change.deferred import Ledger
 from fabric.change.events import GOOD, Ended, Observer, RunStarted
 from fabric.change.gates import Health
-from fabric.change.keep import keep_nothing, keeper
+from fabric.change.keep import keep_nothing, keeper, without_secrets
 from fabric.change.lock import locked
 from fabric.change.plan import DevicePlan, Plan
 from fabric.change.pool import default_workers, run_chunks
@@ -37,7 +37,11 @@ Waves = Callable[[Collection[str]], Sequence[Wave]]
 
 @dataclass(slots=True)
 class Operator:
-    """Everything that a run on a cluster needs. `connect` gives the device factory, once the secrets are known."""
+    """Everything that a run on a cluster needs. `connect` gives the device factory, once the secrets are known.
+
+    `spec_text` is kept with a run, so that it can be resumed when the spec has changed since, or was never in a file; it holds no
+    secrets, only where they come from, and is not kept when it looks otherwise (a comment).
+    """
 
     job: RenderJob
     spec: str
@@ -49,6 +53,7 @@ class Operator:
     observers: Sequence[Observer] = ()
     clock: Clock = field(default_factory=SystemClock)
     control: Control = field(default_factory=Control)
+    spec_text: str = ""
 
     def apply(self, plan: Plan) -> dict[str, Ended]:
         """Applies the devices of a plan that change. Raises FabricError before any device is touched: stale plan, secret, lock, disk."""
@@ -60,7 +65,7 @@ class Operator:
             if self.options.dry_run:
                 apply = self._engine("dry-run", plans, secrets)
                 return apply.run(self._started("dry-run", "apply", plans, waves), waves)
-            run, folder = new_run(self.state, plan, self.clock)
+            run, folder = new_run(self.state, plan, self.clock, without_secrets(self.spec_text, self.secrets.declared))
             journal = open_journal(folder, self.clock)
             try:
                 apply = self._engine(run, plans, secrets, (journal, folder))

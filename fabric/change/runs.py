@@ -1,7 +1,8 @@
-"""The runs of a cluster as they stand on disk: STATE/runs/<id>/{journal.jsonl,plan.json}."""
+"""The runs of a cluster as they stand on disk: STATE/runs/<id>/{journal.jsonl,plan.json,spec.yaml}."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from fabric.change.clock import Clock, run_id
 from fabric.change.events import GOOD, OLD, Ended, Event, RunEnded, RunStarted, Step, WaveEnded
-from fabric.change.files import cannot
+from fabric.change.files import cannot, read_regular, write_atomic
 from fabric.change.journal import NAME, Journal, read_journal
 from fabric.change.plan import Plan
 from fabric.change.planfile import load_plan, save_plan
@@ -17,6 +18,9 @@ from fabric.errors import FabricError
 
 FOLDER = "runs"
 PLAN = "plan.json"
+SPEC = "spec.yaml"
+"""The spec that the run was made of: it is finished by this one, whatever has become of the file since."""
+SPEC_LIMIT = 64 << 20
 IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "confirmed", "rolling-back"})
 """Steps after which the device may hold the new state."""
 
@@ -88,9 +92,23 @@ class RunRecord:
         """The plan that the run was started with."""
         return load_plan(self.folder / PLAN)
 
+    def spec_text(self) -> str | None:
+        """The spec that the run was made of, as it was; None when the run has not kept it. Raises FabricError."""
+        path = self.folder / SPEC
+        try:
+            data = read_regular(str(path), SPEC_LIMIT)
+        except OSError as error:
+            raise cannot("read", path, error) from error
+        if data is None or hashlib.sha256(data).hexdigest() != self.started.spec_sha256:
+            return None
+        return data.decode("utf-8", "replace")
 
-def new_run(state: Path, plan: Plan, clock: Clock) -> tuple[str, Path]:
-    """A new run's id and folder, with its copy of the plan; the state folder is there (the lock is in it). Raises FabricError."""
+
+def new_run(state: Path, plan: Plan, clock: Clock, spec_text: str = "") -> tuple[str, Path]:
+    """A new run's id and folder, with its copies of the plan and the spec; the state folder is there (the lock is in it).
+
+    `spec_text` is free of secrets (`keep.without_secrets`); "" keeps none. Raises FabricError.
+    """
     base = run_id(clock.now())
     for number in range(1, 1000):
         name = base if number == 1 else f"{base}-{number}"
@@ -103,6 +121,8 @@ def new_run(state: Path, plan: Plan, clock: Clock) -> tuple[str, Path]:
         except OSError as error:
             raise cannot("make the folder", folder, error) from error
         save_plan(plan, folder / PLAN)
+        if spec_text:
+            write_atomic(folder / SPEC, spec_text.encode(), 0o600)
         return name, folder
     raise FabricError(f"there are a thousand runs of {base}")
 

@@ -89,7 +89,7 @@ def driver(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes], byt
 
 @dataclass(slots=True)
 class Live:
-    """A spec with its live devices."""
+    """A spec with its live devices. `text` is what the spec's file holds, or what stands in for it."""
 
     spec: Path
     job: ClusterJob
@@ -98,6 +98,7 @@ class Live:
     secrets: SecretSource
     parallel: int
     timeout_s: float
+    text: str = ""
 
     def connect(self, secrets: Secrets) -> OpenDevice:
         """The factory of drivers that fill in these secrets."""
@@ -161,7 +162,7 @@ def open_live(spec: Path, *, text: str | None = None, **options: Any) -> Live:
     source = SecretSource(loaded.value.secrets, spec.parent, os.environ)
     return Live(
         spec, job, chosen, state_folder(spec, options.get("state")), source,
-        options.get("max_parallel", PARALLEL), options.get("timeout_s", 30.0),
+        options.get("max_parallel", PARALLEL), options.get("timeout_s", 30.0), loaded.source.text,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def operator(live: Live, options: Options, wave_size: int, canary: str | None, *
 
     return Operator(
         live.job, str(live.spec), live.state, live.secrets, live.connect, live.waves(wave_size, canary), options,
-        [observer(as_json=as_json)],
+        [observer(as_json=as_json)], spec_text=live.text,
     )  # fmt: skip
 
 

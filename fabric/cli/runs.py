@@ -102,7 +102,10 @@ def _again(command: Any) -> Any:
 @_again
 @click.pass_context
 def resume(context: click.Context, /, *, run: str, **options: Any) -> None:
-    """Find out how the devices of RUN stand, finish or return what is in force, and go on with the rest of its plan."""
+    """Find out how the devices of RUN stand, finish or return what is in force, and go on with the rest of its plan.
+
+    By the spec that the run was made of, also when SPEC has been edited since.
+    """
     context.exit(_carry_on(run, "resume", options))
 
 
@@ -119,8 +122,13 @@ def rollback(context: click.Context, /, *, run: str, **options: Any) -> None:
 
 
 def _carry_on(run: str, verb: str, options: dict[str, Any]) -> int:
+    record = load_run(state_folder(options["spec"], options["state"]), run)
     live = open_live(**options)
-    record = load_run(live.state, run)
+    kept = record.spec_text() if live.job.spec_sha256 != record.started.spec_sha256 else None
+    if kept is not None and verb == "resume":
+        live = open_live(text=kept, **options)
+        note = f"{options['spec']} is another one now: the run is finished by the spec that it was made of"
+        click.echo(note, err=True)
     run_options = Options(record.started.timer_s, options["gate_timeout"], options["max_parallel"])
     one = operator(live, run_options, WAVE_SIZE, None, as_json=options["as_json"])
     text = f"{verb.capitalize()} run {record.id} ({record.status}: {_counts(record)})?"

@@ -309,6 +309,45 @@ def test_drain_write_keeps_comments_and_undrain_takes_it_back(fabric_cli: Cli, s
     assert fabric_cli("drift", spec).exit_code == 0
 
 
+def test_a_drained_run_is_resumed_by_its_own_spec(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    fabric_cli("apply", spec, "--auto-approve")
+    fleet.hook = fails("z01-ctsw01", "stage", lost("z01-ctsw01"))
+    assert fabric_cli("drain", "z01-ctsw01", spec, "--auto-approve", "--wait", 0).exit_code == 1
+    fleet.hook = lambda _name, _point: None
+    before = spec.read_text()
+    done = fabric_cli("runs", "resume", "last", "-s", spec, "--auto-approve")
+    assert (done.exit_code, spec.read_text()) == (0, before), done.output
+    assert "finished by the spec that it was made of" in done.stderr
+    assert "RM-DRAIN-OUT" in str(fleet.running("z01-ctsw01"))
+    kept = sorted((spec.parent / ".fabric" / "runs").glob("*/spec.yaml"))
+    assert [file.read_text().startswith(before) for file in kept] == [True, True]
+    assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
+
+
+@pytest.mark.parametrize("harm", ["none", "removed", "edited"])
+def test_resume_when_the_spec_was_edited_since(fabric_cli: Cli, spec: Path, fleet: Fleet, harm: str) -> None:
+    fleet.hook = fails("z01-ctsw01", "stage", refused())
+    fabric_cli("apply", spec, "--auto-approve", "--role", "ctsw")
+    fleet.hook = lambda _name, _point: None
+    spec.write_text(spec.read_text().replace("10.0.0.20", "10.0.0.21"))
+    kept = next((spec.parent / ".fabric" / "runs").glob("*/spec.yaml"))
+    if harm == "removed":
+        kept.unlink()
+    elif harm == "edited":
+        kept.write_text(kept.read_text() + "# by hand\n")
+    done = fabric_cli("runs", "resume", "last", "-s", spec, "--auto-approve")
+    assert done.exit_code == (0 if harm == "none" else 1), done.output
+    assert ("the spec has changed since the plan was made" in done.stderr) is (harm != "none")
+    assert ("10.0.0.20" in str(fleet.running("z01-ctsw01"))) is True
+
+
+def test_a_spec_with_something_like_a_secret_is_not_kept(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    spec.write_text(spec.read_text() + "# the old password: hunter2\n")
+    assert fabric_cli("apply", spec, "--auto-approve", "--role", "atsw").exit_code == 0
+    state = spec.parent / ".fabric"
+    assert not [file for file in state.rglob("*") if file.is_file() and "hunter2" in file.read_text()]
+
+
 def test_drain_of_no_device(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
     done = fabric_cli("drain", "z01-ctsw09", spec, "--auto-approve")
     assert done.exit_code == 1

@@ -158,7 +158,7 @@ def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: 
     options = Options(params["commit_timer"], parallel=params["max_parallel"], max_failed=params["max_failed"])
     waves = live.waves(params["wave_size"] or WAVE_SIZE, params["canary"])
     operator = Operator(
-        live.job, str(live.spec), live.state, live.secrets, live.connect, waves, options, [observe]
+        live.job, str(live.spec), live.state, live.secrets, live.connect, waves, options, [observe], spec_text=live.text
     )  # fmt: skip
     stop_when_gone(operator.control, gone)
     ended: dict[str, Ended] = operator.apply(plan)
