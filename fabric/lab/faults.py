@@ -211,8 +211,14 @@ class Faults:
             return
         if daemon in self.plant.processes(name).values():
             return  # something in the node has started it again
-        for argv in fault["argv"]:
+        # A new zebra learns nothing from a bgpd that runs: both begin anew, as watchfrr has it.
+        after = self._kill_if_there(name, "bgpd") if daemon == "zebra" else []
+        for argv in fault["argv"] + after:
             node.spawn(self.plant.pid(name), argv, self.plant.log(name, daemon), nodekinds.environment(name))
+
+    def _kill_if_there(self, name: str, daemon: str) -> list[list[str]]:
+        """Kill a daemon when it runs; its command lines."""
+        return self.plant.kill_daemon(name, daemon) if daemon in self.plant.processes(name).values() else []
 
     def _reboot(self, name: str) -> dict[str, Any]:
         self.plant.reboot(name)

@@ -95,7 +95,7 @@ def expired(seat: Seat) -> None:
     while seat.read() != old:
         assert time.monotonic() < limit
         time.sleep(0.5)
-    _fails(lambda: seat.device.confirm(staged), "returned")
+    _fails(lambda: seat.device.confirm(staged), "return")
     seat.open().rollback(Staged(seat.name, "r1", ""))
     assert seat.read() == old
 

@@ -80,11 +80,19 @@ def test_kill_daemon(faulty_lab: LabUnderTest, daemon: str) -> None:
     def runs() -> bool:
         return next(daemon in node["daemons"] for node in faulty_lab.status()["nodes"] if node["name"] == "atsw002")
 
+    def routes(name: str) -> set[str]:
+        """Prefixes in the kernel's table."""
+        shown = faulty_lab.node(name, "ip", "-json", "route").stdout
+        return {route["dst"] for route in json.loads(shown)}
+
     assert runs()
+    before = routes("atsw002")
+    assert len(before) > 8
     faulty_lab.fault("kill-daemon", "atsw002", daemon)
     assert not runs()
     faulty_lab.fault("restore")
     assert runs()
+    wait_until(lambda: routes("atsw002") == before, timeout=40, words="the routes did not come back")
 
 
 def test_drop_ssh_for_a_time(faulty_lab: LabUnderTest) -> None:

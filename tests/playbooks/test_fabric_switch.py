@@ -101,7 +101,7 @@ def test_second_run_changes_nothing(call: Callable[..., dict[str, Any]], fleet: 
     record = load_run(tmp_path / ".fabric", first["run"])
     assert record.started.timer_s == 120
     assert max(map(len, record.started.waves)) == 2
-    assert HASH not in "".join(file.read_text() for file in record.folder.iterdir())
+    assert HASH not in "".join(file.read_text() for file in record.folder.rglob("*") if file.is_file())
     assert all("mtu 8000" in text for text in fleet.running("atsw001").values())
     second = call()
     assert (second["changed"], second["counts"], second["devices"]) == (False, {"same": 10}, {})

@@ -146,6 +146,7 @@ def _commit(swaps: Sequence[Swap], same: Sequence[tuple[str, str]], folder: str,
 def _confirm(swaps: Sequence[Swap]) -> str:
     lines = [
         f"[ -e state.committed ] || fail {NOT_COMMITTED}",
+        f"{{ state service active || state service activating; }} && fail {FIRING}",
         *(
             f'is {target} {swap.new_sha256} || fail {DIFFERS} "not the new one:" {target}'
             for _, target, swap in _quoted(swaps)
