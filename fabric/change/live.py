@@ -11,6 +11,7 @@ from fabric.change.fan import fan_out
 from fabric.change.pool import Progress
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
+from fabric.targets.device import Pending
 
 NAME = "the live devices"
 READ_S = 120.0
@@ -75,8 +76,11 @@ class LiveSource:
         device = self.open(ref)
         try:
             found = device.read(paths)
+            provisional = next((p for p in device.pending() if p.armed or p.detail.startswith("committed")), None)
         finally:
             device.close()
+        if provisional is not None:
+            raise _not_settled(ref, provisional)
         return {path: _packed(found.get(path)) for path in paths}
 
     def _paths_of(self, ref: DeviceRef) -> list[str]:
@@ -85,6 +89,13 @@ class LiveSource:
         if key not in self._paths:
             self._paths[key] = [artifact.path for artifact in self.job.render(ref.name)]
         return self._paths[key]
+
+
+def _not_settled(ref: DeviceRef, change: Pending) -> FabricError:
+    """What a device runs under a commit timer is not its state: it may return to the old one by itself."""
+    whose = "a change of ours" if change.ours else "somebody else's change"
+    how = "fabric runs resume, or fabric runs rollback" if change.ours else "let it be confirmed or run out"
+    return FabricError(f"{ref.name}: {whose} ({change.token}) is not confirmed: {change.detail}", hint=how)
 
 
 def _packed(content: bytes | None) -> bytes | None:

@@ -104,7 +104,9 @@ class Live:
         """The factory of drivers that fill in these secrets."""
         from fabric.change.credentials import Credentials
         from fabric.design.ip import fmt4
+        from fabric.targets.open import preload
 
+        preload({ref.target for ref in self.only})
         credentials = Credentials.of(os.environ)
         switches, known_hosts = self.job.fabric.by_name, self.state / KNOWN_HOSTS
 

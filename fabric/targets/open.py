@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from fabric.targets.base import DeviceRef
 from fabric.targets.device import Device, DeviceError, Login
+
+
+def preload(targets: Collection[str]) -> None:
+    """Import the drivers of `targets`, with netmiko, before threads do: two that import it at once can lock each other out."""
+    if "eos" in targets:
+        import fabric.targets.eos.device
+    if "fboss" in targets:
+        import fabric.targets.fboss.device  # noqa: F401
+    import netmiko
+    import paramiko  # noqa: F401
+
+    netmiko.ConnectHandler  # noqa: B018 - netmiko's own modules are loaded by now
 
 
 def open_device(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes], bytes]) -> Device:

@@ -130,3 +130,17 @@ def test_state_in_the_text_of_a_spec(text: str) -> None:
 
 def test_a_state_on_one_line_is_not_edited() -> None:
     assert with_state("state: [{match: {zone: 1}, state: planned}]\n", "a", "drained") is None
+
+
+def test_what_runs_under_a_timer_is_not_settled(cluster: Cluster) -> None:
+    ref = next(ref for ref in cluster.new.devices if ref.name == "z01-rtsw001")
+    device = cluster.fleet.open(ref)
+    device.commit(device.stage(cluster.new.render(ref.name), "r1"), 300)
+    plan = plan_of(cluster)
+    assert [(d.name, d.note) for d in plan.devices if d.kind == "unknown"] == [
+        (
+            "z01-rtsw001",
+            "z01-rtsw001: a change of ours (r1) is not confirmed: timer armed (hint: fabric runs resume, or fabric runs rollback)",
+        )
+    ]
+    assert (plan.exit_code, drift_exit(plan)) == (1, 2)

@@ -56,7 +56,7 @@ def test_plan_reads_the_live_devices(fabric_cli: Cli, spec: Path, fleet: Fleet) 
     done = fabric_cli("plan", spec, "--summary")
     assert done.exit_code == 2, done.stderr
     assert "10 devices: 10 to change (against the live devices)" in done.stdout
-    assert {call for _, call in fleet.calls} == {"read", "close"}
+    assert {call for _, call in fleet.calls} == {"read", "pending", "close"}
     login = fleet.logins["z02-rtsw001"]
     assert (login.username, login.known_hosts) == ("netops", str(spec.parent / ".fabric" / "known_hosts"))
     assert fleet.logins["z01-rtsw001"].username == "root"
@@ -130,7 +130,7 @@ def test_without_a_terminal_nothing_is_sent(fabric_cli: Cli, spec: Path, fleet: 
     done = fabric_cli("apply", spec, *options)
     assert done.exit_code == 1
     assert "nothing was sent: there is no terminal" in done.stderr
-    assert {call for _, call in fleet.calls} == {"read", "close"}
+    assert {call for _, call in fleet.calls} == {"read", "pending", "close"}
 
 
 def test_json_events(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
@@ -152,7 +152,7 @@ def test_missing_secret_is_one_line_and_no_device_is_touched(
     assert done.stderr.endswith(
         "error: secret 'netops-hash' is not set (hint: set the environment variable FABRIC_NETOPS_HASH)\n"
     )
-    assert {call for _, call in fleet.calls} == {"read", "close"}
+    assert {call for _, call in fleet.calls} == {"read", "pending", "close"}
 
 
 def test_dry_run_shows_the_devices_difference_without_secrets(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:

@@ -89,7 +89,7 @@ def test_check_mode_shows_and_changes_nothing(
         assert result["counts"] == {"changed": 10}
         assert "mtu 8000" in result["diff"]["prepared"]
         assert result["run"] == ""
-    assert {point for _, point in fleet.calls} == {"read", "close"}
+    assert {point for _, point in fleet.calls} == {"read", "pending", "close"}
     assert not (tmp_path / ".fabric").exists()
 
 
@@ -169,7 +169,7 @@ def test_missing_secret_is_said_before_anything_is_sent(
 ) -> None:
     monkeypatch.delenv("FABRIC_NETOPS_HASH")
     assert "FABRIC_NETOPS_HASH" in call()["msg"]
-    assert {point for _, point in fleet.calls} == {"read", "close"}
+    assert {point for _, point in fleet.calls} == {"read", "pending", "close"}
 
 
 def test_lock_of_another_run(call: Callable[..., dict[str, Any]], fleet: Fleet, tmp_path: Path) -> None:
