@@ -34,6 +34,7 @@ echo "Config reloaded successfully"
 """
 _FBOSS2 = """#!/bin/sh
 file="$FAKE/answers/$(echo "$*" | sed 's/--fmt json //; s/ /_/g')"
+[ -e "$file" ] || case "$*" in "show config running agent") file="$FAKE/coop/agent.conf" ;; esac
 [ -e "$file" ] || { echo '{}'; echo "localhost::" >&2; echo "Thrift call failed: 'no'" >&2; exit 1; }
 echo "I0102 log line" >&2
 cat "$file"

@@ -150,6 +150,17 @@ def test_a_confirmation_cut_short_is_finished(box: FakeFboss, connect: Callable[
         assert _state(box) == NEW
 
 
+def test_an_agent_that_keeps_a_difference_is_not_confirmed(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
+    device = connect()
+    staged = device.stage(_both(box), "r1")
+    device.commit(staged, 300)
+    (box.folder / "answers/show_config_running_agent").write_bytes(OLD[0])
+    with pytest.raises(DeviceRefusedError, match=r"sw.vlans\[0\].name: new in the file, old in force"):
+        device.confirm(staged)
+    device.rollback(staged)
+    assert _state(box) == OLD
+
+
 def test_nothing_to_change(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
     device = connect()
     staged = device.stage(_files(box, agent=OLD[0], bgp=OLD[1]), "r1")

@@ -14,7 +14,7 @@ from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.connect import Connection, FileRefusedError, Ran
 from fabric.targets.device import DeviceError, DeviceRefusedError, Login, Pending, Staged
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, Route, Version
-from fabric.targets.fboss import device_files, device_scripts
+from fabric.targets.fboss import device_files, device_scripts, in_force
 from fabric.targets.fboss.device_facts import FbossFacts, failure_words
 from fabric.targets.fboss.device_files import COOP
 from fabric.targets.fboss.device_scripts import ABSENT, STATUS, Swap
@@ -83,6 +83,7 @@ class FbossDevice:
 
     def confirm(self, staged: Staged) -> None:
         """See Device. The files are what the box boots with, so that there is nothing more to save."""
+        self._must_run_its_file()
         self._script(staged.token, "confirm.sh")
         self._remove_folder(self._folder(staged.token))
 
@@ -192,6 +193,17 @@ class FbossDevice:
         if ran.status in (device_scripts.REFUSED, device_scripts.MOVED):
             raise DeviceRefusedError(message, words)
         raise DeviceError(message)
+
+    def _must_run_its_file(self) -> None:
+        """An agent may take a reload and yet keep something: what it says that it runs is held against its file."""
+        wanted = self._connection.get(f"{self._coop}/agent.conf")
+        if wanted is None:
+            return
+        ran = self._must_run("fboss2 show config running agent")  # plain: it has no host key without --fmt
+        place = in_force.first_difference(ran.text, wanted)
+        if place:
+            message = f"{self.ref.name}: a difference remains between the agent and its file: {place}"
+            raise DeviceRefusedError(message, (place,), hint="see the agent's log")
 
     def _exists(self, path: str) -> bool:
         return self._connection.run(f"test -e {shlex.quote(path)}").status == 0
