@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,11 @@ pytestmark = [
 ]
 BEFORE_COMMIT = ("run-started", "wave-started", "staging", "staged")
 STEPS = (*BEFORE_COMMIT, "committing", "committed", "checking", "confirming", "confirmed", "ended", "wave-ended")
+
+
+def _mostly_long(steps: Sequence[str], short: str) -> list[Any]:
+    """Steps as parameters: `short` runs with every test run, the others with `make test-long`."""
+    return [step if step == short else pytest.param(step, marks=pytest.mark.long) for step in steps]
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +91,7 @@ def _finish(scene: Scene, state: Path, running: Running, *results: str) -> Finis
 
 
 @pytest.mark.parametrize("verb", ["resume", "rollback"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", _mostly_long(STEPS, "committing"))
 def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
     def one(switch: str) -> None:
         state, running = _interrupted(scene, switch, step)
@@ -102,6 +108,7 @@ def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
     together(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", ["resume", "rollback"])
 def test_killed_between_switches(scene: Scene, verb: str) -> None:
     """One is done, one in the middle, one not begun; the second attempt is killed as well."""
@@ -119,6 +126,7 @@ def test_killed_between_switches(scene: Scene, verb: str) -> None:
     scene.require("new" if verb == "resume" else "old", *SWITCHES)
 
 
+@pytest.mark.long
 def test_killed_and_never_looked_at(scene: Scene) -> None:
     """The switches return by themselves; a resume finds that, and goes on."""
 
@@ -138,7 +146,7 @@ def test_killed_and_never_looked_at(scene: Scene) -> None:
 # --- cut off
 
 
-@pytest.mark.parametrize("step", ["staged", "committing"])
+@pytest.mark.parametrize("step", _mostly_long(["staged", "committing"], "staged"))
 def test_ssh_is_lost_before_the_commit(scene: Scene, step: str) -> None:
     """What is staged cannot be removed: that is said, and the next apply removes it."""
 
@@ -157,6 +165,7 @@ def test_ssh_is_lost_before_the_commit(scene: Scene, step: str) -> None:
     scene.require("new", RTSW, CTSW)
 
 
+@pytest.mark.long
 def test_ssh_is_lost_before_the_confirmation(scene: Scene) -> None:
     """The switch returns by its timer, and the tool, which has waited for it, says so."""
     runs: dict[str, tuple[Path, Running]] = {}
@@ -175,6 +184,7 @@ def test_ssh_is_lost_before_the_confirmation(scene: Scene) -> None:
         scene.require("old", switch)
 
 
+@pytest.mark.long
 def test_ssh_is_lost_while_confirming(scene: Scene) -> None:
     """It comes back within the timer: the confirmation is given again, or found to be given."""
 
@@ -188,6 +198,7 @@ def test_ssh_is_lost_while_confirming(scene: Scene) -> None:
     together(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed", "confirmed"])
 def test_a_switch_reboots(scene: Scene, step: str) -> None:
     """EOS boots its old startup configuration, FBOSS the new files without a timer. What was confirmed is what it boots."""
@@ -204,6 +215,7 @@ def test_a_switch_reboots(scene: Scene, step: str) -> None:
     together(one)
 
 
+@pytest.mark.long
 def test_a_switch_reboots_in_mid_wave(scene: Scene) -> None:
     state = scene.state()
     running = scene.start_apply(state, *SWITCHES)
@@ -274,6 +286,7 @@ def test_changed_by_hand_after_the_plan(scene: Scene) -> None:
     other.said("the spec has changed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("variant", "switches"), [("rack ASN", (RTSW,)), ("cluster ASN", (CTSW, CTSW2))])
 def test_a_canary_breaks_bgp(scene: Scene, variant: str, switches: tuple[str, ...]) -> None:
     """The far ends are no part of the run, so that nothing can bring the sessions back."""
@@ -305,6 +318,7 @@ def test_the_disk_of_a_switch_is_full(scene: Scene) -> None:
     together(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed"])
 def test_the_disk_of_a_switch_fills_up(scene: Scene, step: str) -> None:
     """There may be room enough to go on, but nothing may be said to be done that is not."""
@@ -322,6 +336,7 @@ def test_the_disk_of_a_switch_fills_up(scene: Scene, step: str) -> None:
     together(one)
 
 
+@pytest.mark.long
 def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
     """A run that cannot write its journal commits nothing."""
     state = scene.state()
@@ -338,6 +353,7 @@ def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
     scene.require("old", *SWITCHES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed", "checking", "confirming"])
 def test_the_journal_cannot_be_written_any_more(scene: Scene, step: str) -> None:
     def one(switch: str) -> None:
@@ -394,6 +410,7 @@ _SPOILS: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
 def test_an_answer_means_nothing(scene: Scene, kind: str) -> None:
     """Before anything is staged: nothing is changed."""
@@ -410,6 +427,7 @@ def test_an_answer_means_nothing(scene: Scene, kind: str) -> None:
     together(one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
 def test_an_answer_means_nothing_after_the_commit(scene: Scene, kind: str) -> None:
     """A switch that cannot be judged is returned."""
@@ -446,6 +464,7 @@ def test_two_at_once(scene: Scene) -> None:
     scene.require("new", RTSW, CTSW)
 
 
+@pytest.mark.long
 def test_somebody_elses_pending_session_is_left_alone(scene: Scene) -> None:
     session = "/root/.fboss2/agent.conf"
     scene.in_switch(RTSW, "sh", "-c", f"mkdir -p /root/.fboss2 && touch {session}")
@@ -463,6 +482,7 @@ def test_somebody_elses_pending_session_is_left_alone(scene: Scene) -> None:
         scene.eos(CTSW, "configure session joe abort")
 
 
+@pytest.mark.long
 def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
     description = "interface Ethernet3/1/1", "description by joe"
     scene.eos(CTSW, "configure session joe", *description, "end", "configure session joe commit timer 00:10:00")
@@ -482,7 +502,14 @@ def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
 # --- Ctrl-C
 
 
-@pytest.mark.parametrize(("step", "switch"), [("staged", CTSW), ("checking", CTSW), ("committed", RTSW)])
+@pytest.mark.parametrize(
+    ("step", "switch"),
+    [
+        pytest.param("staged", CTSW, marks=pytest.mark.long),
+        ("checking", CTSW),
+        pytest.param("committed", RTSW, marks=pytest.mark.long),
+    ],
+)
 def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
     """What is in flight is finished or returned, the rest is not begun."""
     state = scene.state()
@@ -501,6 +528,7 @@ def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
     scene.require("old", *SWITCHES)
 
 
+@pytest.mark.long
 def test_ctrl_c_twice(scene: Scene) -> None:
     """Nobody waits: what is in force is left to its timer, and that is said. A resume finds what the timer has done."""
 

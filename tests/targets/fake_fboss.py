@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,9 @@ _SYSTEMD_RUN = """#!/bin/sh
 [ ! -e "$FAKE/refuse/systemd-run" ] || { echo "Failed to start transient timer unit" >&2; exit 1; }
 after=${1#--on-active=}; unit=${2#--unit=}; shift 2
 : > "$FAKE/units/$unit.timer"
-( sleep "${after%s}"; [ -e "$FAKE/units/$unit.timer" ] && rm "$FAKE/units/$unit.timer" && "$@" ) >/dev/null 2>&1 </dev/null &
+export after unit
+setsid sh -c 'sleep "${after%s}"; [ -e "$FAKE/units/$unit.timer" ] && rm "$FAKE/units/$unit.timer" && "$@"' sh "$@" >/dev/null 2>&1 </dev/null &
+echo $! > "$FAKE/units/$unit.pid"
 echo "Running timer as unit: $unit.timer" >&2
 """
 _FBOSS2_DEV = """#!/bin/sh
@@ -54,6 +58,12 @@ class FakeFboss:
             (folder / "bin" / name).chmod(0o755)
         self.env = os.environ | {"FAKE": str(folder), "PATH": f"{folder}/bin:{os.environ['PATH']}"}
         self.drop_before = ""
+
+    def end_timers(self) -> None:
+        """End the timers that were armed and never stopped, with all that they started."""
+        for file in (self.folder / "units").glob("*.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(int(file.read_text()), signal.SIGKILL)
 
     @property
     def log(self) -> list[str]:

@@ -23,11 +23,12 @@ AGENT, BGP, LED = "agent.conf", "bgpcpp/bgpcpp.conf", "led.conf"
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> FakeFboss:
+def box(tmp_path: Path) -> Iterator[FakeFboss]:
     fake = FakeFboss(tmp_path / "box")
     (fake.coop / AGENT).write_bytes(_agent("old"))
     (fake.coop / BGP).write_bytes(_bgp("192.0.2.1"))
-    return fake
+    yield fake
+    fake.end_timers()
 
 
 @pytest.fixture
