@@ -26,7 +26,7 @@ after=${1#--on-active=}; unit=${2#--unit=}; shift 2
 : > "$FAKE/units/$unit.timer"
 export after unit
 setsid sh -c 'sleep "${after%s}"; [ -e "$FAKE/units/$unit.timer" ] && rm "$FAKE/units/$unit.timer" && "$@"' sh "$@" >/dev/null 2>&1 </dev/null &
-echo $! > "$FAKE/units/$unit.pid"
+mkdir -p "$FAKE/timers"; echo $! > "$FAKE/timers/$unit.pid"
 echo "Running timer as unit: $unit.timer" >&2
 """
 _FBOSS2_DEV = """#!/bin/sh
@@ -61,7 +61,7 @@ class FakeFboss:
 
     def end_timers(self) -> None:
         """End the timers that were armed and never stopped, with all that they started."""
-        for file in (self.folder / "units").glob("*.pid"):
+        for file in (self.folder / "timers").glob("*.pid"):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(int(file.read_text()), signal.SIGKILL)
 
