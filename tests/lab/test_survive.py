@@ -32,6 +32,7 @@ from tests.lab.survive_scene import (
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.long,
     pytest.mark.skipif(
         os.geteuid() != 0 or not shutil.which("vtysh") or not shutil.which("lldpd"), reason="needs root, FRR, lldpd"
     ),
