@@ -1,4 +1,4 @@
-"""Is the lab up: daemons, BGP sessions, routes; and what `fabric lab status` says of a node."""
+"""Is the lab up: daemons, BGP sessions, routes, LLDP; and what `fabric lab status` says of a node."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import frr
+from fabric.lab import frr, lldp
 from fabric.lab.plant import Plant
+from fabric.lab.proc import run
 
 
 def node_status(plant: Plant, name: str, now: float) -> dict[str, Any]:
@@ -65,7 +66,26 @@ def _missing(plant: Plant, name: str, *, daemons_only: bool) -> str:
     if away:
         return f"BGP sessions to {_some(sorted(away))} are not established"
     without = _without_route(name, item["reach"])
-    return f"no routes to {_some(without)}" if without else ""
+    if without:
+        return f"no routes to {_some(without)}"
+    unheard = _unheard(plant, name) if item["kind"] != "host" else []
+    return f"nothing heard by LLDP on {_some(unheard)}" if unheard else ""
+
+
+def _unheard(plant: Plant, name: str) -> list[str]:
+    """Ports with a carrier on which lldpd has not heard the name of the port at the other end of the cable."""
+    up = {link["ifname"] for link in json.loads(run(["ip", "-n", name, "-j", "link"])) if "LOWER_UP" in link["flags"]}
+    try:
+        heard = lldp.neighbors(plant.settings(name)["lldp_socket"])
+    except FabricError:
+        heard = {}
+    found = []
+    for port, linux in plant.nodes[name]["ports"].items():
+        far = plant.far((name, linux)) if linux in up else None
+        wanted = far and plant.port_name(far).partition(":")[2]
+        if wanted and wanted not in {entry["port_id"] for entry in heard.get(linux, [])}:
+            found.append(port)
+    return found
 
 
 def _last_line(log: Path) -> str:
