@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import cables, node, nodekinds, proc
+from fabric.lab import cables, frr, node, nodekinds, proc
 from fabric.lab.cables import Socket
 from fabric.lab.plant import Plant
 
@@ -213,8 +213,16 @@ class Faults:
             return  # something in the node has started it again
         # A new zebra learns nothing from a bgpd that runs: both begin anew, as watchfrr has it.
         after = self._kill_if_there(name, "bgpd") if daemon == "zebra" else []
-        for argv in fault["argv"] + after:
+        self._spawn(name, daemon, fault["argv"])
+        self._spawn(name, "bgpd", after)
+
+    def _spawn(self, name: str, daemon: str, lines: list[list[str]]) -> None:
+        """Start an FRR daemon and wait until it serves: a bgpd without a zebra takes no IPv6 route, for it knows no interface."""
+        for argv in lines:
+            (frr.run_dir(name) / f"{daemon}.vty").unlink(missing_ok=True)
             node.spawn(self.plant.pid(name), argv, self.plant.log(name, daemon), nodekinds.environment(name))
+            if daemon in frr.DAEMONS:
+                frr.wait(name, [daemon])
 
     def _kill_if_there(self, name: str, daemon: str) -> list[list[str]]:
         """Kill a daemon when it runs; its command lines."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from fabric.lab import control
+from fabric.lab.state import Lab
 from fabric.lab.up import kernel_refusal
 
 INVENTORY = Path(__file__).resolve().parents[2] / "inventories" / "lab" / "cluster.yaml"
@@ -82,6 +84,14 @@ class LabUnderTest:
             n["name"]: (n["sessions"], n["sessions_expected"]) for n in self.status()["nodes"] if n["kind"] != "host"
         }
 
+    def missing(self) -> dict[str, str]:
+        """Node -> what it lacks: a daemon, a session, a route, an LLDP neighbour."""
+        record = Lab.find(self.spec)
+        assert record is not None
+        nodes = [node["name"] for node in record.read()["nodes"]]
+        found: dict[str, str] = control.ask(record.folder, "converged", nodes=nodes, daemons_only=False)["missing"]
+        return found
+
     def lldp(self, name: str, linux: str) -> list[tuple[str, str]]:
         """(system, port id) of the neighbours that lldpd of a node hears on an interface."""
         text = self.node(name, "lldpcli", "-u", f"/run/lldpd/{name}.sock", "-f", "json0", "show", "neighbors").stdout
@@ -130,10 +140,10 @@ def lab(needs_lab: None, lab_dir: Path) -> Iterator[LabUnderTest]:
 
 @pytest.fixture
 def faulty_lab(lab: LabUnderTest) -> Iterator[LabUnderTest]:
-    """The same lab for a test that breaks things; afterwards all is restored and all sessions are back."""
+    """The same lab for a test that breaks things; afterwards all is restored: sessions, routes and what LLDP hears are back."""
     yield lab
     lab.fault("restore")
-    wait_until(lambda: all(here == all_ for here, all_ in lab.sessions().values()), words="sessions did not come back")
+    wait_until(lambda: not lab.missing(), words="not as it was")
 
 
 @pytest.fixture

@@ -112,7 +112,6 @@ def test_blank_switches_can_be_logged_in_to(boot_lab: Callable[..., LabUnderTest
     assert "no switchport" not in running
 
 
-@pytest.mark.long
 def test_whole_lab_is_what_the_spec_says(lab: LabUnderTest) -> None:
     status = lab.status()
     assert len(status["nodes"]) == 18

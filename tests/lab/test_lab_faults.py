@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.conftest import LabUnderTest, wait_until
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = pytest.mark.lab
 
 
 def port(lab: LabUnderTest, node: str, linux: str) -> dict[str, object]:

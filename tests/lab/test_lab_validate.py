@@ -10,7 +10,7 @@ import pytest
 
 from tests.lab.conftest import LabUnderTest, wait_until
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+pytestmark = pytest.mark.lab
 
 SWAPPED = ("z01-ctsw01:Ethernet3/1/1", "z01-ctsw01:Ethernet3/2/1")
 CUT = "z02-ctsw01:Ethernet3/2/1 <-> z02-rtsw002:Ethernet8/1/1"
