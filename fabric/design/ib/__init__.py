@@ -1,0 +1,1 @@
+"""The InfiniBand fabric: spec + catalog -> `Subnet` (switches, HCAs, cables, partitions, QoS, subnet managers)."""
