@@ -234,10 +234,14 @@ class Connection:
         except TimeoutError as error:
             self.close()
             raise DeviceError(f"{self.name}: {doing}: no answer in time") from error
-        except (DeviceError, paramiko.SSHException, EOFError) as error:
+        except DeviceError:
             self.close()
-            raise ssh.explained(error, self.name, self._login) from error
-        except OSError as error:  # an answer of the SFTP server: "Failure" is all it says of a full disk
+            raise
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            if not isinstance(error, OSError) or isinstance(error, ConnectionError) or _lost(files):
+                self.close()
+                raise DeviceError(f"{self.name}: the connection was lost while {doing}") from error
+            # an answer of the SFTP server: "Failure" is all it says of a full disk
             raise FileRefusedError(f"{self.name}: {doing}: {error.strerror or error}") from error
 
 
@@ -245,6 +249,12 @@ def _short(command: str) -> str:
     """The beginning of a command, quoted, for a message of one line."""
     line = " ".join(command.split())
     return repr(line if len(line) <= 60 else line[:57] + "...")
+
+
+def _lost(files: paramiko.SFTPClient) -> bool:
+    """Whether the connection below is gone: paramiko tells that by an OSError too ("Socket is closed")."""
+    channel = files.get_channel()
+    return channel is None or bool(channel.closed or channel.eof_received or not channel.get_transport().is_active())
 
 
 def _finished(channel: paramiko.Channel) -> bool:

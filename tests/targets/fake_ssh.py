@@ -29,10 +29,13 @@ class _Server(asyncssh.SSHServer):
 
 
 class SshServer:
-    """Listens on 127.0.0.1; `root` is what SFTP shows as `/` (None: the real one), `full` makes every write fail."""
+    """Listens on 127.0.0.1; `root` is what SFTP shows as `/` (None: the real one).
+
+    `full` makes every write fail, `cut` cuts the connection at the first one.
+    """
 
     def __init__(self, handler: Handler, root: Path | None) -> None:
-        self.full = False
+        self.full = self.cut = False
         self.port = 0
         self.key = asyncssh.generate_private_key("ssh-ed25519")
         self._handler, self._root = handler, root
@@ -95,6 +98,9 @@ class SshServer:
 
         class Files(asyncssh.SFTPServer):
             def write(self, file_obj: object, offset: int, data: bytes) -> int:
+                if fake.cut:
+                    fake.cut = False
+                    fake._abort()
                 if fake.full:
                     raise asyncssh.SFTPFailure("Failure")
                 return super().write(file_obj, offset, data)  # type: ignore[return-value]

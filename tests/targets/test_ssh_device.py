@@ -11,8 +11,10 @@ from typing import Any
 
 import asyncssh
 import pytest
+from paramiko import SFTPClient, SSHException
 
 from fabric.targets.base import DeviceRef
+from fabric.targets.connect import Connection, FileRefusedError
 from fabric.targets.device import DeviceError
 from fabric.targets.open import open_device
 from fabric.targets.ssh import fetch_host_key
@@ -98,6 +100,38 @@ def test_a_port_that_speaks_something_else(server: SshServer, tmp_path: Path) ->
         thread.start()
         assert _failure(server, tmp_path, port=port, timeout_s=2.0)
         thread.join(10)
+
+
+def test_a_connection_that_is_cut_in_mid_copy_is_no_refusal_of_the_device(server: SshServer, tmp_path: Path) -> None:
+    connection = Connection(server.login(tmp_path), "arista_eos", "ctsw1", cli=True)
+    connection.cli("show version")
+    server.cut = True
+    with pytest.raises(DeviceError, match="ctsw1: the connection was lost while writing /file") as caught:
+        connection.put("/file", b"x" * 4_000_000, 0o600)
+    assert not isinstance(caught.value, FileRefusedError)
+    server.full = True
+    with pytest.raises(FileRefusedError, match="writing /file: Failure"):
+        connection.put("/file", b"x" * 100, 0o600)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("Socket is closed"), EOFError(), SSHException("Server connection dropped: ")]
+)
+def test_however_paramiko_says_it_a_lost_connection_is_told_as_such(
+    server: SshServer, tmp_path: Path, error: Exception
+) -> None:
+    connection = Connection(server.login(tmp_path), "arista_eos", "ctsw1", cli=True)
+
+    def lose(files: SFTPClient) -> None:
+        channel = files.get_channel()
+        assert channel is not None
+        channel.get_transport().close()
+        raise error
+
+    with pytest.raises(DeviceError, match=r"^ctsw1: the connection was lost while writing x") as caught:
+        connection._sftp("writing x", lose)
+    assert not isinstance(caught.value, FileRefusedError)
 
 
 def test_the_host_key_for_trust_is_what_ssh_keygen_says(server: SshServer, tmp_path: Path) -> None:
