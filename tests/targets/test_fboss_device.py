@@ -149,6 +149,9 @@ def test_a_confirmation_cut_short_is_finished(box: FakeFboss, connect: Callable[
     for _ in range(2):
         connect().finish(staged)
         assert _state(box) == NEW
+    (box.folder / "answers/show_config_running_agent").write_bytes(OLD[0])
+    with pytest.raises(DeviceRefusedError, match=r"sw.vlans\[0\].name: new in the file, old in force"):
+        connect().finish(staged)
 
 
 def test_an_agent_that_keeps_a_difference_is_not_confirmed(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:

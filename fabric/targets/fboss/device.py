@@ -88,11 +88,13 @@ class FbossDevice:
         self._remove_folder(self._folder(staged.token))
 
     def finish(self, staged: Staged) -> None:
-        """See Device. The folder is what `confirm` removes last: without it nothing is left to do."""
-        if self._exists(self._folder(staged.token)):
-            if not self._exists(f"{self._folder(staged.token)}/state.committed"):
-                raise DeviceError(f"{self.ref.name}: {staged.token} was not confirmed", hint="roll it back")
-            self.confirm(staged)
+        """See Device. The folder is what `confirm` removes last: without it only the agent is asked what it runs."""
+        if not self._exists(self._folder(staged.token)):
+            self._must_run_its_file()
+            return
+        if not self._exists(f"{self._folder(staged.token)}/state.committed"):
+            raise DeviceError(f"{self.ref.name}: {staged.token} was not confirmed", hint="roll it back")
+        self.confirm(staged)
 
     def rollback(self, staged: Staged) -> None:
         """See Device. After a confirmation there is nothing left to return to: the old files are gone from the box."""
