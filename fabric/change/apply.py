@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 
 from fabric.change.control import Context
 from fabric.change.device_run import DeviceRun
-from fabric.change.events import GOOD, Ended, Event, Note, Result, RunEnded, RunStarted, Step, WaveEnded, WaveStarted
+from fabric.change.events import (
+    GOOD,
+    Ended,
+    Event,
+    Leftover,
+    Note,
+    Result,
+    RunEnded,
+    RunStarted,
+    Step,
+    WaveEnded,
+    WaveStarted,
+)
 from fabric.change.fan import fan_out
 from fabric.change.gates import Health, summary, wait_healthy
 from fabric.change.plan import DevicePlan, Plan
@@ -120,6 +132,8 @@ class Apply:
             return Ended(name, "lost", "left while it was being confirmed; fabric runs resume finds out")
         if step in IN_FORCE:
             return Ended(name, "lost", f"left to its timer of {self.context.options.timer_s} s")
+        if step:
+            self.context.stream.tell(Leftover(name, there=True, detail=self.context.token))
         return Ended(name, "not-started", "left before its commit" if step else self.context.control.reason)
 
     def _gate(self, wave: Wave) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from fabric.change.control import Context
 from fabric.change.deferred import Deferred, expect, words
-from fabric.change.events import Ended, Note, Result, Step
+from fabric.change.events import Ended, Leftover, Note, Result, Step
 from fabric.change.gates import Health, health, summary, wait_healthy
 from fabric.change.plan import DevicePlan
 from fabric.change.readback import held, read, remaining
@@ -79,11 +79,11 @@ class DeviceRun:
     # --- before the commit
 
     def _until_staged(self) -> Staged:
+        self._refuse_strangers()  # first, since it also clears away what an earlier run has left
         running = read(self.device, self.plan)
         before = held(self.plan, running)
         if before != self.plan.fingerprint:
             raise Stop("refused", "it has changed since the plan was made; make a new plan", before)
-        self._refuse_strangers()
         old = self.context.job.ends(self.plan.target, running)
         self.health = expect(health(self.device), old, self.ends)
         self._check_stop()
@@ -122,6 +122,7 @@ class DeviceRun:
                 raise Stop("refused", f"a change with a running timer is on it ({item.token}: {item.detail}); {hint}")
             if item.ours and item.token != token:
                 self.device.discard(Staged(self.plan.name, item.token, ""))
+                self.context.stream.tell(Leftover(self.plan.name, there=False, detail=item.token))
             elif not item.ours and not token:
                 note = f"somebody else's unfinished change is on it ({item.token}: {item.detail}); left alone"
                 self.context.stream.tell(Note(self._clean(note), self.plan.name))
@@ -134,8 +135,11 @@ class DeviceRun:
         try:
             self.device.discard(staged)
         except DeviceError as error:
-            note = f"the staged change {staged.token} could not be removed: {error.message}; it is not in force"
-            self.context.stream.tell(Note(self._clean(note), self.plan.name))
+            note = self._clean(
+                f"the staged change {staged.token} could not be removed: {error.message}; it is not in force"
+            )
+            self.context.stream.tell(Note(note, self.plan.name))
+            self.context.stream.tell(Leftover(self.plan.name, there=True, detail=staged.token))
 
     # --- from the commit on
 

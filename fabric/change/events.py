@@ -94,6 +94,15 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Leftover:
+    """A staged change, never in force, stays on a device that could not be reached (`there`), or is gone from it. It may hold secrets."""
+
+    device: str
+    there: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The run is over: how many devices ended how, and why it stopped early ("" when it did not)."""
 
@@ -102,7 +111,7 @@ class RunEnded:
     stopped: str = ""
 
 
-Event = RunStarted | WaveStarted | Step | Ended | WaveEnded | Note | RunEnded
+Event = RunStarted | WaveStarted | Step | Ended | WaveEnded | Note | Leftover | RunEnded
 Observer = Callable[[Event], None]
 
 _NAMES: dict[str, type[Any]] = {
@@ -112,6 +121,7 @@ _NAMES: dict[str, type[Any]] = {
     "ended": Ended,
     "wave-ended": WaveEnded,
     "note": Note,
+    "leftover": Leftover,
     "run-ended": RunEnded,
 }
 _BY_TYPE = {kind: name for name, kind in _NAMES.items()}

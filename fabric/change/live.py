@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from fabric.change.control import PARALLEL, OpenDevice
@@ -11,7 +11,7 @@ from fabric.change.fan import fan_out
 from fabric.change.pool import Progress
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
-from fabric.targets.device import Pending
+from fabric.targets.device import Device, DeviceError, Pending, Staged
 
 NAME = "the live devices"
 READ_S = 120.0
@@ -23,12 +23,15 @@ class LiveSource:
     """Implements `RunningSource` over devices. Call `fetch` first; a device that could not be read raises its reason in `running`.
 
     What was read is held compressed: 1,536 racks' agent.conf of some 1 MB each would fill a laptop.
+    `dead` are staged changes that nobody needs (device, token): they are removed where they are found, and stand in `cleared`.
     """
 
     job: RenderJob
     open: OpenDevice
     parallel: int = PARALLEL
     deadline_s: float = READ_S
+    dead: Container[tuple[str, str]] = ()
+    cleared: list[tuple[str, str]] = field(default_factory=list)
     _held: dict[str, dict[str, bytes | None]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _paths: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -76,12 +79,23 @@ class LiveSource:
         device = self.open(ref)
         try:
             found = device.read(paths)
-            provisional = next((p for p in device.pending() if p.armed or p.detail.startswith("committed")), None)
+            pending = device.pending()
+            provisional = next((p for p in pending if p.armed or p.detail.startswith("committed")), None)
+            if provisional is None:
+                self._clear(device, [p.token for p in pending if p.ours and (ref.name, p.token) in self.dead])
         finally:
             device.close()
         if provisional is not None:
             raise _not_settled(ref, provisional)
         return {path: _packed(found.get(path)) for path in paths}
+
+    def _clear(self, device: Device, tokens: Sequence[str]) -> None:
+        for token in tokens:
+            try:
+                device.discard(Staged(device.ref.name, token, ""))
+            except DeviceError:  # its run goes on saying that it is there; the plan does not depend on it
+                continue
+            self.cleared.append((device.ref.name, token))
 
     def _paths_of(self, ref: DeviceRef) -> list[str]:
         """The files of a device; those of one role and kind have the same, so that few are rendered to know them."""

@@ -21,6 +21,10 @@ NAME = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
+class BusyError(FabricError):
+    """Another process holds the lock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds, or held, the lock; `started` is a UTC time as text, `boot` the boot id of the machine."""
@@ -44,7 +48,7 @@ def boot_id() -> str:
 def locked(state: Path, what: str, now: str) -> Iterator[str]:
     """Holds the cluster's lock; gives a line about a stale lock that was found, or "".
 
-    `what` says what is done under it ("apply 20260131T1200Z"). Raises FabricError when another process holds it.
+    `what` says what is done under it ("apply 20260131T1200Z"). Raises BusyError when another process holds it.
     """
     path = state / NAME
     try:
@@ -91,13 +95,13 @@ def _clear(handle: int) -> None:
         os.ftruncate(handle, 0)
 
 
-def _busy(holder: Holder | None, path: Path) -> FabricError:
+def _busy(holder: Holder | None, path: Path) -> BusyError:
     who = (
         f"{holder.what} (process {holder.pid} on {holder.host}, since {holder.started})"
         if holder
         else "another process"
     )
-    return FabricError(f"this cluster is being changed by {who}", hint=f"wait until it ends; the lock is {path}")
+    return BusyError(f"this cluster is being changed by {who}", hint=f"wait until it ends; the lock is {path}")
 
 
 def _stale(holder: Holder | None) -> str:

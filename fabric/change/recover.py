@@ -36,7 +36,7 @@ def unfinished(run: RunRecord) -> list[str]:
 
 def changed_by(run: RunRecord) -> list[str]:
     """Devices that hold the new state of a run, or may hold it, or a staged change: what its rollback is about."""
-    return [d.name for d in run.devices.values() if d.open or (d.touched and d.result not in OLD)]
+    return [d.name for d in run.devices.values() if d.open or d.littered or (d.touched and d.result not in OLD)]
 
 
 def deferred_by(run: RunRecord) -> list[Deferred]:
@@ -107,6 +107,9 @@ class Recover:
         if now == plan.fingerprint and not armed:
             device.discard(staged)
             return Ended(plan.name, "rolled-back", "it holds its old state", now)
+        if not armed and not record.touched:  # whoever has changed it since: it was not this run
+            device.discard(staged)
+            return Ended(plan.name, "rolled-back", "this run never changed it; what it had staged is removed", now)
         if not armed and record.after and now != record.after:
             return Ended(
                 plan.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric.change.clock import Clock, run_id
-from fabric.change.events import GOOD, OLD, Ended, Event, RunEnded, RunStarted, Step, WaveEnded
+from fabric.change.events import GOOD, OLD, Ended, Event, Leftover, RunEnded, RunStarted, Step, WaveEnded
 from fabric.change.files import cannot, read_regular, write_atomic
 from fabric.change.journal import NAME, Journal, read_journal
 from fabric.change.plan import Plan
@@ -23,6 +23,10 @@ SPEC = "spec.yaml"
 SPEC_LIMIT = 64 << 20
 IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "confirmed", "rolling-back"})
 """Steps after which the device may hold the new state."""
+STAGED = frozenset({"staging", "staged"})
+"""Steps after which a staged change may lie on the device."""
+CLEAN = frozenset({"done", "unchanged", "rolled-back", "reverted"})
+"""Results of devices from which everything staged was removed, or taken into use."""
 
 
 @dataclass(slots=True)
@@ -43,6 +47,12 @@ class DeviceRecord:
     result: str = ""
     detail: str = ""
     touched: bool = False
+    leftover: bool | None = None
+
+    @property
+    def littered(self) -> bool:
+        """Whether a staged change, which may hold secrets, lies on it or may do so: it could not be removed, or a kill came between."""
+        return self.step in STAGED and not self.result if self.leftover is None else self.leftover
 
     @property
     def open(self) -> bool:
@@ -177,6 +187,9 @@ def _take(run: RunRecord, at: str, event: Event) -> None:
     elif isinstance(event, Ended):
         device = run.devices.setdefault(event.device, DeviceRecord(event.device))
         device.result, device.detail, device.after = event.result, event.detail, event.after
+        device.leftover = None if event.result in CLEAN else device.leftover
+    elif isinstance(event, Leftover):
+        run.devices.setdefault(event.device, DeviceRecord(event.device)).leftover = event.there
     elif isinstance(event, RunStarted):
         run.ended, run.verb = None, event.verb
         run.problems.clear()
@@ -194,5 +207,7 @@ def _step(device: DeviceRecord, at: str, event: Step) -> None:
     device.deferred = tuple(event.data.get("deferred", device.deferred))
     if event.step in IN_FORCE:
         device.touched = True
+    if event.step in STAGED:
+        device.leftover = None
     if event.step == "committing":
         device.committed = at

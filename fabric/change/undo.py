@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fabric.change.clock import stamp
 from fabric.change.control import Context
-from fabric.change.events import Ended, Result, Step
+from fabric.change.events import Ended, Leftover, Result, Step
 from fabric.change.plan import DevicePlan
 from fabric.change.readback import held, read
 from fabric.errors import FabricError
@@ -69,6 +69,7 @@ class Undo:
             self.device.discard(staged)
         except FabricError:
             self.context.stream.tell(Step(self.plan.name, "rolling-back", "the staged files could not be removed"))
+            self.context.stream.tell(Leftover(self.plan.name, there=True, detail=staged.token))
 
     def _ended(self, result: Result, detail: str, after: str = "") -> Ended:
         return Ended(self.plan.name, result, self.context.redact(detail), after)

@@ -123,12 +123,18 @@ class Live:
         """Reads the devices and plans. With `strict` a device that cannot be read is an error."""
         from dataclasses import replace
 
+        from fabric.change.clock import SystemClock
+        from fabric.change.leftovers import dead_changes, record_cleared
         from fabric.change.live import LiveSource, require_all
         from fabric.change.plan import make_plan
         from fabric.change.secrets import Secrets
 
-        source = LiveSource(self.job, self.connect(Secrets({})), self.parallel)
-        failed = source.fetch(self.only, progress("read"))
+        with dead_changes(self.state, SystemClock()) as dead:
+            source = LiveSource(self.job, self.connect(Secrets({})), self.parallel, dead=dead)
+            failed = source.fetch(self.only, progress("read"))
+            for device, token in source.cleared:
+                record_cleared(dead[device, token], device, SystemClock())
+                click.echo(f"{device}: what run {dead[device, token].id} had left staged on it is removed", err=True)
         if strict:
             require_all(failed)
         made = make_plan(

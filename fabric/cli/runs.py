@@ -2,7 +2,8 @@
 
 `runs list --json`, version `fabric.runs/1`: {schema, runs: [{run, at, last, verb, status, devices, counts}]}.
 `runs show --json`, version `fabric.run/1`: {schema, run, at, verb, status, spec, counts, stopped, problems, devices: {name: {result,
-step, detail, token, deferred: [{device, name, port, far, far_port}]}}}.
+step, detail, token, deferred: [{device, name, port, far, far_port}], leftover}}}.  `leftover`: a staged change, never in force, lies on
+it or may do so; the next command that reaches it removes it.
 """
 
 from __future__ import annotations
@@ -74,6 +75,11 @@ def show(*, run: str, spec: Path, state: Path | None, as_json: bool) -> None:
         groups.setdefault((result, device.detail), []).append(device.name)
     for (result, detail), names in groups.items():
         click.echo(f"  {result}: {compress_names(names)}{f': {detail}' if detail else ''}")
+    littered = [device.name for device in record.devices.values() if device.littered]
+    if littered:
+        click.echo(
+            f"  staged and not in force, may hold secrets, until it is reached again: {compress_names(littered)}"
+        )
     for device in record.devices.values():
         if device.deferred:
             click.echo(f"  {device.name}: {words([Deferred.of(item) for item in device.deferred])}")
@@ -168,6 +174,7 @@ def _document(run: RunRecord) -> dict[str, Any]:
                 "detail": d.detail,
                 "token": d.token,
                 "deferred": list(d.deferred),
+                "leftover": d.littered,
             }
             for d in run.devices.values()
         },

@@ -221,6 +221,21 @@ def test_ssh_lost_while_staging_leaves_no_secrets(eos: FakeEos, connect: Callabl
     assert (_flash(eos), eos.sessions) == ([], {})
 
 
+def test_a_file_that_was_left_on_flash_is_pending_and_can_be_discarded(
+    eos: FakeEos, connect: Callable[..., EosDevice]
+) -> None:
+    for name in (".fabric-r0", ".fabric-r1", ".fabric-not a token", "startup-config"):
+        (eos.root / "mnt/flash" / name).write_text("s3cret")
+    eos.sessions["fabric-r1"] = Session(OLD)
+    device = connect()
+    found = device.pending()
+    assert [(p.token, p.armed, p.ours) for p in found] == [("r1", False, True), ("r0", False, True)]
+    assert found[1].detail == "file .fabric-r0 left on flash"
+    for item in found:
+        device.discard(Staged("ctsw1", item.token, ""))
+    assert (device.pending(), _flash(eos)) == ([], [".fabric-not a token", "startup-config"])
+
+
 def test_ssh_lost_before_the_commit_changes_nothing(eos: FakeEos, connect: Callable[..., EosDevice]) -> None:
     device = connect()
     staged = device.stage(_artifact(), "r1")

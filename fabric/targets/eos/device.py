@@ -15,7 +15,7 @@ from fabric.targets.eos.read_bgp import is_refusal_of_family, merge_bgp, read_bg
 from fabric.targets.eos.read_interface import read_interface_status, read_interfaces
 from fabric.targets.eos.read_lldp import read_lldp
 from fabric.targets.eos.read_route import read_route
-from fabric.targets.eos.read_session import PREFIX, unfinished
+from fabric.targets.eos.read_session import PREFIX, leftover, unfinished
 from fabric.targets.eos.read_version import read_version
 from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, Route, Version
 from fabric.targets.token import checked_token
@@ -139,8 +139,10 @@ class EosDevice:
         self._connection.remove(f"{FLASH}/.{session}")
 
     def pending(self) -> list[Pending]:
-        """See Device."""
-        return unfinished(self._cli.sessions())
+        """See Device. A file that a broken attempt has left on flash counts: it holds secrets, and `discard` removes it."""
+        found = unfinished(self._cli.sessions())
+        known = {item.token for item in found if item.ours}
+        return found + [leftover(token) for token in self._cli.left() if token not in known]
 
     def _clear_way(self) -> None:
         """Abort our own sessions that nobody waits for; refuse when a commit timer runs, whoever armed it."""

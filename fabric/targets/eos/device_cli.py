@@ -9,6 +9,7 @@ from fabric.targets.connect import Connection, FileRefusedError
 from fabric.targets.device import DeviceError, DeviceRefusedError
 from fabric.targets.eos.read_answer import configuration, masked, refusals
 from fabric.targets.eos.read_session import PREFIX, Session, read_sessions
+from fabric.targets.token import is_token
 
 FLASH = "/mnt/flash"
 _LOAD_FACTOR = 6
@@ -110,6 +111,17 @@ class EosCli:
                     hint="remove old images or logs from flash",
                 ) from error
             raise DeviceError(f"{error.message} (is flash full?)") from error
+
+    def left(self) -> list[str]:
+        """The tokens of our files on flash; [] when the switch does not let us look."""
+        try:
+            names = self.connection.names(FLASH)
+        except FileRefusedError:
+            return []
+        start = "." + PREFIX
+        return [
+            name.removeprefix(start) for name in names if name.startswith(start) and is_token(name.removeprefix(start))
+        ]
 
     def sweep(self) -> None:
         """Remove our files that an earlier, broken attempt left on flash: they hold secrets."""

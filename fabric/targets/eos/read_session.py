@@ -41,6 +41,11 @@ def read_sessions(answer: str) -> list[Session]:
     return found
 
 
+def leftover(token: str) -> Pending:
+    """The file of a change that no session is left of."""
+    return Pending(token, armed=False, ours=True, detail=f"file .{PREFIX}{token} left on flash")
+
+
 def unfinished(sessions: Sequence[Session]) -> list[Pending]:
     """The sessions that are staged or armed; a finished one is history. `token` has no prefix when the session is ours."""
     return [
