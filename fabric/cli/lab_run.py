@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fabric.cli import lab_ib
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.errors import FabricError
 from fabric.lab.state import Lab
@@ -17,12 +18,24 @@ from fabric.lab.state import Lab
 @click.option(
     "--subset", multiple=True, metavar="GLOB", help="Boot only these switches (repeatable), with the hosts below them."
 )
+@click.option(
+    "--aggregation-nodes", is_flag=True, help="InfiniBand: put a SHARP aggregation node behind each switch as well."
+)
 @click.option("--timeout", "timeout_s", default=300.0, show_default=True, help="Seconds to wait.")
-def up(spec: Path, *, blank: bool, subset: tuple[str, ...], timeout_s: float) -> None:
-    """Boot the cluster that SPEC declares. Needs root, network namespaces, FRR, lldpd and OpenSSH; no vendor image."""
-    from fabric.design.load import load_cluster
+def up(spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: bool, timeout_s: float) -> None:
+    """Boot the cluster that SPEC declares; no vendor image is needed. RoCE needs root, network namespaces, FRR, lldpd and OpenSSH;
+    InfiniBand needs ibsim, opensm and infiniband-diags, and root only for SSH to its SM hosts.
+    """
+    from fabric.design.load import load_cluster, load_spec
     from fabric.lab.up import up as bring_up
 
+    if load_spec(spec).value.backend.kind == "infiniband":
+        if subset:
+            raise FabricError("--subset is for RoCE: a part of an InfiniBand subnet is another subnet")
+        lab_ib.up(spec, blank=blank, aggregation_nodes=aggregation_nodes, timeout_s=timeout_s)
+        return
+    if aggregation_nodes:
+        raise FabricError("--aggregation-nodes is for InfiniBand")
     cluster = load_cluster(spec)
     lab = Lab.of(spec, cluster.spec.name)
     took = bring_up(
@@ -38,6 +51,8 @@ def down(spec: Path) -> None:
     from fabric.lab.up import down as take_down
 
     lab = Lab.find(spec)
+    if lab is not None and (lab.folder / "seats").is_dir():
+        lab_ib.sweep(lab)
     if lab is None or not take_down(lab):
         click.echo(f"the lab of {spec} is not up")
         return
@@ -69,6 +84,8 @@ def execute(context: click.Context, spec: Path, node: str | None) -> None:
     if not command:
         raise FabricError("no command to run", hint="fabric lab exec SPEC [NODE] -- CMD...")
     lab = running_lab(spec)
+    if lab_ib.is_infiniband(lab):
+        context.exit(lab_ib.execute(lab, spec, node, command))
     if node is None:
         extra = operator_environment(lab, load_cluster(spec))
         context.exit(enter.run_inside(command, lab.first_process(), None, extra))

@@ -12,8 +12,8 @@ from typing import NoReturn
 from fabric.lab import syscalls
 
 
-def run_inside(command: Sequence[str], lab: int, node: int | None, env: Mapping[str, str]) -> int:
-    """Run `command` in the namespaces of process `lab`, and then of `node` (a pid as the lab sees it); returns its exit code.
+def run_inside(command: Sequence[str], lab: int | None, node: int | None, env: Mapping[str, str]) -> int:
+    """Run `command` in the namespaces of process `lab` (None: in our own), and then of `node` (a pid as the lab sees it); returns its exit code.
 
     It gets our environment with `env` added, our working directory and our terminal.
     """
@@ -21,18 +21,18 @@ def run_inside(command: Sequence[str], lab: int, node: int | None, env: Mapping[
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        _step(command, [lab] if node is None else [lab, node], {**os.environ, **env}, where)
+        _step(command, [pid for pid in (lab, node) if pid is not None], {**os.environ, **env}, where)
     return _wait(child)
 
 
 def _step(command: Sequence[str], pids: Sequence[int], env: Mapping[str, str], where: str) -> NoReturn:
     """Enter the first; only a child is in its pid namespace, so go on there."""
     try:
-        syscalls.enter(pids[0])
-        child = os.fork()
-        if child:
-            os._exit(_wait(child))
-        if pids[1:]:
+        if pids:
+            syscalls.enter(pids[0])
+            child = os.fork()
+            if child:
+                os._exit(_wait(child))
             _step(command, pids[1:], env, where)
         with contextlib.suppress(OSError):  # a folder that the node does not have: stay at the root
             os.chdir(where)

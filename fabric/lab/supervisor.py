@@ -84,7 +84,8 @@ class Supervisor:
     def _boot(self, _request: dict[str, Any], say: Say) -> dict[str, Any]:
         """Build everything. `say` fails when the asking command is gone: so does the boot."""
         plant = self.plant
-        _private_run(self.folder)
+        private_run(self.folder)
+        _private_frr()
         plant.make_disks()
         _make_limbo()
         for name in plant.nodes:
@@ -143,8 +144,8 @@ def _drain(reader: int) -> None:
         return
 
 
-def _private_run(folder: Path) -> None:
-    """A /run, /etc/frr of the lab's own. The state folder shows through where it was."""
+def private_run(folder: Path) -> None:
+    """A /run of the lab's own. The state folder shows through where it was."""
     if folder.is_relative_to("/run"):
         keep = folder / "run"  # only a foothold: what is mounted there moves on at once
         keep.mkdir()
@@ -157,6 +158,10 @@ def _private_run(folder: Path) -> None:
         syscalls.mount("lab", "/run", "tmpfs", options="mode=755")
     for name in ("netns", "frr", "sshd", "lldpd", "lock"):
         Path("/run", name).mkdir(exist_ok=True)
+
+
+def _private_frr() -> None:
+    """An /etc/frr of the lab's own."""
     shutil.chown("/run/frr", frr.USER, frr.USER)
     syscalls.mount("lab", "/etc/frr", "tmpfs", options="mode=755")
     shutil.chown("/etc/frr", frr.USER, frr.USER)
@@ -176,9 +181,10 @@ def _make_limbo() -> None:
         raise FabricError("the namespace of unplugged cables could not be made")
 
 
-def _leave(folder: Path) -> None:
-    """Go on as process 1 of new namespaces; the process that was started writes down who that is, and ends."""
-    syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWUTS | syscalls.NEWIPC | syscalls.NEWPID)
+def leave(folder: Path, *, namespaces: bool = True) -> None:
+    """Go on as process 1 of new namespaces, or without them; the process that was started writes down who that is, and ends."""
+    if namespaces:
+        syscalls.unshare(syscalls.NEWNS | syscalls.NEWNET | syscalls.NEWUTS | syscalls.NEWIPC | syscalls.NEWPID)
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
@@ -191,6 +197,8 @@ def _leave(folder: Path) -> None:
     os.read(reader, 1)
     os.close(reader)
     os.setsid()
+    if not namespaces:
+        return
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
     syscalls.mount("proc", "/proc", "proc")
     syscalls.sethostname("seat")
@@ -199,7 +207,7 @@ def _leave(folder: Path) -> None:
 def main() -> None:
     """Run the supervisor of the lab whose state folder is the argument."""
     folder = Path(sys.argv[1])
-    _leave(folder)
+    leave(folder)
     supervisor = Supervisor(folder)
     gc.collect()
     gc.freeze()  # children share the pages of what is loaded

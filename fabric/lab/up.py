@@ -64,12 +64,12 @@ def up(lab: Lab, cluster: Cluster, *, blank: bool, subset: Sequence[str], timeou
     started = time.monotonic()
     check_machine()
     topology = lab_topology(cluster.fabric, subset)
-    _claim(lab)
+    claim(lab)
     supervisor: subprocess.Popen[bytes] | None = None
     try:
         prepare(lab, cluster, topology, blank=blank)
         say(f"{len(topology.nodes)} nodes are prepared ({time.monotonic() - started:.1f} s)")
-        supervisor = _start(lab)
+        supervisor = start(lab)
         control.ask(lab.folder, "boot", progress=lambda text: say(f"{text} ({time.monotonic() - started:.1f} s)"))
         names = [node.name for node in topology.nodes]
         _wait(lab, names, daemons_only=True, end=started + timeout_s, say=say)
@@ -87,7 +87,7 @@ def up(lab: Lab, cluster: Cluster, *, blank: bool, subset: Sequence[str], timeou
     return time.monotonic() - started
 
 
-def _claim(lab: Lab) -> None:
+def claim(lab: Lab) -> None:
     """Make the state folder, ours alone; the folder of a dead lab is removed first."""
     lab.folder.parent.mkdir(parents=True, exist_ok=True)
     if lab.folder.exists():
@@ -104,11 +104,12 @@ def _claim(lab: Lab) -> None:
         raise FabricError("the lab of this spec is just coming up") from None
 
 
-def _start(lab: Lab) -> subprocess.Popen[bytes]:
+def start(lab: Lab, module: str = "fabric.lab.supervisor") -> subprocess.Popen[bytes]:
+    """Start the supervisor; its standard input is the lifeline. FabricError with its words when it does not come."""
     log = lab.folder / "logs" / "supervisor.log"
     with log.open("ab") as out:
         process = subprocess.Popen(  # noqa: S603 - our own module
-            nodekinds.python("fabric.lab.supervisor", str(lab.folder)),
+            nodekinds.python(module, str(lab.folder)),
             stdin=subprocess.PIPE, stdout=out, stderr=out, env=nodekinds.environment("seat"), cwd="/", start_new_session=True,
         )  # fmt: skip
     code = process.wait()  # it leaves the supervisor behind, with our pipe as its standard input

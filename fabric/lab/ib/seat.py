@@ -1,0 +1,65 @@
+"""The operator's seat of an InfiniBand lab: a command that takes the simulator for its HCA, in a folder that it may write to.
+
+Every client makes `./sys-<pid>` where it runs (infiniband.md 1.3). So a command runs in the caller's own folder when that can be written,
+else in one of its own where the names of the caller's folder are links; and what a killed client left is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fabric.lab import enter, proc
+from fabric.lab.ib import client
+from fabric.lab.state import Lab
+
+
+def environment(lab: Lab, data: dict[str, Any]) -> dict[str, str]:
+    """What a command at the seat gets beside our own environment.
+
+    `FABRIC_SM_LOGS` is the folder in which `HOST/opensm.log` and `HOST/opensm.out` (standard output) lie.
+    """
+    node = os.environ.get("SIM_HOST") or data["seat"]
+    found = {**client.environment(data["socket"], node), "FABRIC_SM_LOGS": str(lab.folder / "logs")}
+    return {**found, "FABRIC_STATE": str(lab.folder / "fabric")}
+
+
+def run(command: Sequence[str], lab: Lab, extra: dict[str, str]) -> int:
+    """Run a command at the seat; returns its exit code."""
+    data = lab.read()
+    env = {**environment(lab, data), **extra}
+    with _folder(lab):
+        return enter.run_inside(command, lab.first_process() if data["namespaces"] else None, None, env)
+
+
+@contextlib.contextmanager
+def _folder(lab: Lab) -> Iterator[None]:
+    """Be in a folder that can be written to."""
+    own = lab.folder / "seats" / str(os.getpid())
+    own.mkdir()
+    before = Path.cwd()
+    writable = os.access(before, os.W_OK)
+    (own / ".seat").write_text(json.dumps({"cwd": str(before), "born": proc.start_time(os.getpid())}), encoding="utf-8")
+    try:
+        if not writable:
+            for entry in os.scandir(before):
+                (own / entry.name).symlink_to(entry.path)
+            os.chdir(own)
+        yield
+    finally:
+        os.chdir(before)
+        if writable:
+            client.sweep(before)
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def sweep_seats(lab: Lab) -> None:
+    """Remove what the clients of killed `exec`s left in the folders where they ran."""
+    for seat in (lab.folder / "seats").glob("*/.seat"):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            client.sweep(Path(json.loads(seat.read_text(encoding="utf-8"))["cwd"]))

@@ -1,0 +1,124 @@
+"""The process that holds an InfiniBand lab: starts ibsim and the SMs, makes faults, and does what the command line asks.
+
+Started by `fabric lab up` as `python -m fabric.lab.ib.supervisor STATE_FOLDER`. With root rights it is process 1 of namespaces of its own,
+as in the Ethernet lab; without, the kernel kills its children when it dies. While the lab comes up, standard input is the lifeline to the
+command that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fabric.errors import FabricError
+from fabric.lab import supervisor as ethernet
+from fabric.lab.control import Listener
+from fabric.lab.ib.managers import Managers
+from fabric.lab.ib.simulator import Simulator
+
+Say = Callable[[str], None]
+_LOOK_S = 1.0
+
+
+class Supervisor:
+    """The main loop and the operations."""
+
+    def __init__(self, folder: Path, lab: dict[str, Any]) -> None:
+        self.folder, self.lab = folder, lab
+        self.simulator = Simulator(folder, lab)
+        self.managers = Managers(folder, lab)
+        self.started = time.monotonic()
+        self.came_up = False
+        self.stopping = False
+        self.operations: dict[str, Callable[[dict[str, Any], Say], dict[str, Any]]] = {
+            "boot": self._boot,
+            "converged": lambda request, _say: {"missing": self.managers.missing(request["nodes"])},
+            "sweeps": lambda _request, _say: {"sweeps": self.managers.sweeps(), "simulator": self.simulator.runs()},
+            "daemon": self._daemon,
+            "stop": self._stop,
+        }
+
+    def loop(self) -> None:
+        """Serve until told to stop, or until the lifeline breaks."""
+        listener = Listener(self.folder)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ, lambda: listener.serve_one(self._handle))
+            selector.register(0, selectors.EVENT_READ, lambda: self._read_lifeline(selector))
+            while not self.stopping:
+                for key, _ in selector.select(_LOOK_S):
+                    key.data()
+                self.managers.look()
+                self.simulator.runs()
+                _reap_strays([self.simulator.pid, *(life.process.pid for life in self.managers.lives.values())])
+
+    def _read_lifeline(self, selector: selectors.BaseSelector) -> None:
+        said = os.read(0, 64)
+        selector.unregister(0)
+        self.came_up = said.strip() == b"up"
+        if not self.came_up:
+            print("the command that started this lab is gone", flush=True)
+            self.stopping = True
+
+    def _handle(self, request: dict[str, Any], say: Say) -> dict[str, Any]:
+        operation = self.operations.get(str(request.get("op")))
+        if operation is None:
+            raise FabricError(f"an InfiniBand lab does not know {request.get('op')!r}")
+        return {"ok": True, **operation(request, say)}
+
+    def _boot(self, _request: dict[str, Any], say: Say) -> dict[str, Any]:
+        self.simulator.start(say)
+        return {}
+
+    def _daemon(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:
+        host, daemon, action = request["node"], request["daemon"], request["action"]
+        self.managers.spec(host)
+        if daemon != "opensm":
+            raise FabricError(f"{host} has no daemon {daemon!r}", hint="there is opensm")
+        if action in ("stop", "restart"):
+            self.managers.stop(host)
+        if action in ("start", "restart"):
+            self.managers.start(host)
+        if action == "reload":
+            self.managers.reload(host)
+        return {"pid": self.managers.pid(host)}
+
+    def _stop(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
+        self.stopping = True
+        return {}
+
+
+def _reap_strays(ours: list[int]) -> None:
+    """Process 1 inherits what others leave behind; the ends of its own children are waited for where they were started."""
+    if os.getpid() != 1:
+        return
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None or found.si_pid in ours:
+            return
+        os.waitpid(found.si_pid, 0)
+
+
+def main() -> None:
+    """Run the supervisor of the lab whose state folder is the argument."""
+    folder = Path(sys.argv[1])
+    lab = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+    ethernet.leave(folder, namespaces=lab["namespaces"])
+    if lab["namespaces"]:
+        ethernet.private_run(folder)
+    supervisor = Supervisor(folder, lab)
+    supervisor.loop()
+
+
+if __name__ == "__main__":
+    main()
