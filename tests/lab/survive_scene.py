@@ -1,7 +1,7 @@
 """The scene of tests/lab/test_survive.py: a small lab, the real command line in processes that are stopped or killed at a step of
 their journal, and what the switches hold, read past the product: from their disks and from the daemons that imitate them.
 
-A process is held with SIGSTOP when the wanted step is in its journal, so that a fault can be made exactly there.
+A process stops itself when the wanted step is in its journal, so that a fault can be made exactly there.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from fabric.lab.fboss import client
 from fabric.lab.fboss.node import Node
 from fabric.lab.state import Lab
 from tests.conftest import edited
+from tests.lab.survive_start import Started, Starter
 
 ROOT = Path(__file__).resolve().parents[2]
 RTSW, CTSW, CTSW2 = "z01-rtsw001", "z01-ctsw01", "z01-ctsw02"
@@ -121,12 +122,11 @@ class Running:
 
     scene: Scene
     state: Path
-    process: subprocess.Popen[str]
-    pid: int = 0
+    process: Started
     texts: list[str] = field(default_factory=lambda: ["", ""])
 
     def __post_init__(self) -> None:
-        self.pid = _inner(self.process)
+        self.pid = self.process.pid
         streams = (self.process.stdout, self.process.stderr)
         self._readers = [threading.Thread(target=self._read, args=item, daemon=True) for item in enumerate(streams)]
         for reader in self._readers:
@@ -136,29 +136,19 @@ class Running:
         for line in stream:
             self.texts[index] += line
 
-    def journal(self) -> list[dict[str, Any]]:
-        """The journal of the newest run, as far as its lines are whole."""
-        found = sorted((self.scene.root / str(self.state).lstrip("/") / "runs").glob("*/journal.jsonl"))
-        data = found[-1].read_bytes() if found else b""
-        return [json.loads(line) for line in data.split(b"\n")[:-1]]
-
-    def hold(self, at: str, switch: str = "", skip: int = 0) -> None:
-        """Stop the process when the step or event `at` (of a switch) is in the journal, not counting its first `skip` lines."""
+    def stopped(self) -> None:
+        """Wait until it has stopped itself where it was told to."""
         end = time.monotonic() + LONG_S
-        while not any(_is(record, at, switch) for record in self.journal()[skip:]):
-            assert self.process.poll() is None, f"it ended before {at}: {self.finish()}"
-            assert time.monotonic() < end, f"{at} never came: {self.journal()[-3:]}"
-            time.sleep(0.001)
-        self.signal(signal.SIGSTOP)
+        while Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "T":
+            assert self.process.poll() is None, f"it ended before: {self.finish()}"
+            assert time.monotonic() < end, "it never came there"
+            time.sleep(0.01)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process itself. nsenter stops with it, and must be let go on, to see it end."""
-        if self.process.poll() is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, number)
-            if number in (signal.SIGCONT, signal.SIGKILL):
-                self.process.send_signal(signal.SIGCONT)
+        """Send a signal to the process."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def go(self) -> None:
         """Let it go on."""
@@ -177,22 +167,6 @@ class Running:
         return Finished(code, *self.texts)
 
 
-def _is(record: Mapping[str, Any], at: str, switch: str) -> bool:
-    name = record["step"] if record["event"] == "step" else record["event"]
-    return bool(name == at and (not switch or record.get("device", switch) == switch))
-
-
-def _inner(process: subprocess.Popen[str]) -> int:
-    """The process inside of the lab: nsenter's only child."""
-    end = time.monotonic() + LONG_S
-    while time.monotonic() < end and process.poll() is None:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
-        if children:
-            return int(children[0])
-        time.sleep(0.001)
-    return process.pid  # it has ended already
-
-
 class Scene:
     """A running lab of three switches, and their states by variant."""
 
@@ -200,6 +174,7 @@ class Scene:
         self.folder, self.spec = folder, folder / "cluster.yaml"
         self.old = self.new = ""
         self.states: dict[str, dict[str, State]] = {}
+        self.starter: Starter | None = None
         self._showing = threading.Lock()
         """The runner of commands takes this process's standard output."""
 
@@ -215,6 +190,8 @@ class Scene:
         self.lab, self.root = lab, Path(f"/proc/{lab.first_process()}/root")
         text = self._tool("lab", "exec", self.spec, "--", "env", "-0").stdout
         self.env = dict(item.split("=", 1) for item in text.split("\0") if "=" in item)
+        enter = ("nsenter", "-t", str(lab.first_process()), "-m", "-n", "-p", "-u", "-i", f"--wd={ROOT}", "--")
+        self.starter = Starter(enter, self.env)
         for variant in ("8192", "9000"):
             self.declare(variant)
             together(lambda switch: self.apply(self.state(), switch), SWITCHES)
@@ -224,6 +201,8 @@ class Scene:
 
     def down(self) -> None:
         """End the lab."""
+        if self.starter is not None:
+            self.starter.close()
         self._tool("lab", "down", self.spec)
 
     def _tool(self, *words: object, timeout: float = LONG_S) -> subprocess.CompletedProcess[str]:
@@ -237,20 +216,23 @@ class Scene:
         for name in SWITCHES:
             self.mend(name)
         self.restore()
-        for variant in ("8192", "9000"):  # both, as nothing is cleared from a switch that does not change
-            if self._variant() is None:
-                self.declare(variant)
-                together(lambda switch: self.apply(self.state(), switch), SWITCHES)
-        assert self._variant(), {name: self.leftovers(name) for name in SWITCHES}
-        self.old = self._variant() or ""
+        now = [self._variant(name) for name in SWITCHES]
+        self.old = max(self.states, key=now.count)
         self.new = next(name for name in self.states if name != self.old)
+        soiled = [name for name in SWITCHES if not self._variant(name)]
+        if soiled:  # nothing is cleared from a switch that does not change
+            self.declare(self.new)
+            together(lambda switch: self.apply(self.state(), switch), soiled)
+        self.declare(self.old)
+        together(lambda switch: self.apply(self.state(), switch), [n for n in SWITCHES if self._variant(n) != self.old])
+        assert [self._variant(name) for name in SWITCHES] == [self.old] * len(SWITCHES)
         self.declare(self.new)
 
-    def _variant(self) -> str | None:
-        now = {name: self.holds(name) for name in SWITCHES}
-        if any(self.leftovers(name) for name in SWITCHES):
-            return None
-        return next((variant for variant, states in self.states.items() if states == now), None)
+    def _variant(self, switch: str) -> str:
+        """What a switch holds when nothing is left on it; "" for anything else."""
+        now = self.holds(switch)
+        found = next((variant for variant, states in self.states.items() if states[switch] == now), "")
+        return "" if self.leftovers(switch) else found
 
     def declare(self, variant: str) -> None:
         """Write the spec."""
@@ -309,24 +291,38 @@ class Scene:
         shutil.copy(self.lab.folder / "fabric" / "known_hosts", folder / "known_hosts")
         return folder
 
-    def start(self, state: Path, *words: object, env: Mapping[str, str | None] | None = None) -> Running:
-        """`fabric WORDS` with a state folder, as a process at the operator's seat."""
+    def start(
+        self,
+        state: Path,
+        *words: object,
+        env: Mapping[str, str | None] | None = None,
+        stop_at: tuple[str, str] = ("", ""),
+    ) -> Running:
+        """`fabric WORDS` with a state folder, as a process at the operator's seat.
+
+        It stops itself when `stop_at`, an event of no device or a step of one, is in its journal.
+        """
         wanted = {**self.env, "FABRIC_STATE": str(state), **(env or {})}
         given = {key: value for key, value in wanted.items() if value is not None}
-        enter = ("nsenter", "-t", str(self.lab.first_process()), "-m", "-n", "-p", "-u", "-i", f"--wd={ROOT}", "--")
-        command = [*enter, sys.executable, "-m", "fabric", *map(str, words)]
-        pipe = subprocess.PIPE
-        return Running(self, state, subprocess.Popen(command, cwd=ROOT, env=given, stdout=pipe, stderr=pipe, text=True))
+        assert self.starter is not None
+        return Running(self, state, self.starter.start([*map(str, words)], given, stop_at))
 
     def run(self, state: Path, *words: object, env: Mapping[str, str | None] | None = None) -> Finished:
         """The same, to its end."""
         return self.start(state, *words, env=env).finish()
 
-    def start_apply(self, state: Path, *switches: str, timer: int = 120, options: Sequence[object] = ()) -> Running:
+    def start_apply(
+        self,
+        state: Path,
+        *switches: str,
+        timer: int = 120,
+        options: Sequence[object] = (),
+        stop_at: tuple[str, str] = ("", ""),
+    ) -> Running:
         """`fabric apply` on some of the switches."""
         chosen = [word for name in switches for word in ("--device", name)]
         run = ("--auto-approve", "--json", "--commit-timer", timer, "--gate-timeout", 60)
-        return self.start(state, "apply", self.spec, *chosen, *run, *options)
+        return self.start(state, "apply", self.spec, *chosen, *run, *options, stop_at=stop_at)
 
     def apply(self, state: Path, *switches: str) -> Finished:
         """An apply that must succeed."""

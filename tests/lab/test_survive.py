@@ -73,8 +73,9 @@ def scene(booted: Scene) -> Scene:
 def _interrupted(scene: Scene, switch: str, at: str, timer: int = 120) -> tuple[Path, Running]:
     """An apply on one switch that is held at a step."""
     state = scene.state()
-    running = scene.start_apply(state, switch, timer=timer)
-    running.hold(at, "" if at in ("run-started", "wave-started", "wave-ended") else switch)
+    where = "" if at in ("run-started", "wave-started", "wave-ended") else switch
+    running = scene.start_apply(state, switch, timer=timer, stop_at=(at, where))
+    running.stopped()
     return state, running
 
 
@@ -114,12 +115,12 @@ def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
 def test_killed_between_switches(scene: Scene, verb: str) -> None:
     """One is done, one in the middle, one not begun; the second attempt is killed as well."""
     state = scene.state()
-    first = scene.start_apply(state, *SWITCHES)
-    first.hold("committed", CTSW)
+    first = scene.start_apply(state, *SWITCHES, stop_at=("committed", CTSW))
+    first.stopped()
     first.kill()
-    written = len(first.journal())
-    second = scene.start(state, "runs", verb, "last", "--spec", scene.spec, "--auto-approve", "--json")
-    second.hold("confirming" if verb == "resume" else "rolling-back", CTSW, skip=written)
+    there = ("confirming" if verb == "resume" else "rolling-back", CTSW)
+    second = scene.start(state, "runs", verb, "last", "--spec", scene.spec, "--auto-approve", "--json", stop_at=there)
+    second.stopped()
     second.kill()
     done = scene.again(state, verb)
     scene.require_true(done, state)
@@ -219,9 +220,9 @@ def test_a_switch_reboots(scene: Scene, step: str) -> None:
 @pytest.mark.long
 def test_a_switch_reboots_in_mid_wave(scene: Scene) -> None:
     state = scene.state()
-    running = scene.start_apply(state, *SWITCHES)
+    running = scene.start_apply(state, *SWITCHES, stop_at=("committed", CTSW))
     with held([running]):
-        running.hold("committed", CTSW)
+        running.stopped()
         scene.fault("reboot", name=CTSW)
         scene.holds(CTSW)
         done = _finish(scene, state, running, "done", "failed", "not-started")
@@ -255,9 +256,9 @@ def test_a_difference_is_kept(scene: Scene) -> None:
         keep = f"mtu {scene.new}" if switch in EOS else ["sw.interfaces[0].mtu"]
         scene.spoil(switch, keep=keep)
         state = scene.state()
-        running = scene.start_apply(state, switch)
+        running = scene.start_apply(state, switch, stop_at=("rolling-back", switch))
         with held([running]):
-            running.hold("rolling-back", switch)
+            running.stopped()
             scene.mend(switch)
             done = _finish(scene, state, running, "rolled-back")
         done.said("difference", "mtu")
@@ -342,9 +343,9 @@ def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
     """A run that cannot write its journal commits nothing."""
     state = scene.state()
     scene.on_small_disk(state, "1m")
-    running = scene.start_apply(state, *SWITCHES)
+    running = scene.start_apply(state, *SWITCHES, stop_at=("staging", RTSW))
     with held([running]):
-        running.hold("staging", RTSW)
+        running.stopped()
         scene.fill(state)
         running.go()
         done = running.finish()
@@ -450,9 +451,9 @@ def test_an_answer_means_nothing_after_the_commit(scene: Scene, kind: str) -> No
 def test_two_at_once(scene: Scene) -> None:
     """The second one is refused and told who is at work; when the first is killed, its lock is known to be stale."""
     state = scene.state()
-    first = scene.start_apply(state, RTSW)
+    first = scene.start_apply(state, RTSW, stop_at=("staged", RTSW))
     with held([first]):
-        first.hold("staged", RTSW)
+        first.stopped()
         second = scene.start_apply(state, CTSW).finish()
         assert second.code == 1, second
         second.said("is being changed by fabric apply of", "since")
@@ -514,9 +515,9 @@ def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
 def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
     """What is in flight is finished or returned, the rest is not begun."""
     state = scene.state()
-    running = scene.start_apply(state, *SWITCHES)
+    running = scene.start_apply(state, *SWITCHES, stop_at=(step, switch))
     with held([running]):
-        running.hold(step, switch)
+        running.stopped()
         running.signal(signal.SIGINT)
         done = _finish(scene, state, running, "done", "not-started")
     assert done.code == 1, done
