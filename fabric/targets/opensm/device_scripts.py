@@ -1,0 +1,211 @@
+"""What the scripts of a change do on an SM host: hand over, restart or reload opensm, and look at what came of it.
+
+The unit is `opensm`. Debian's unit starts one `opensm@GUID` a port and knows no reload: then the process gets its SIGHUP from us. Tools are
+those of infiniband-diags; on a host of several HCAs they are told the one that the SM binds to. No text of a device is ever run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fabric.targets.opensm.effect import Effect
+from fabric.targets.swap import DIFFERS, Hooks
+
+CONF = "/etc/opensm/opensm.conf"
+LOADED = "/etc/opensm/.fabric-loaded"
+"""What the running opensm has read, as we know it: its identity (boot, process, start), then the sum of each of our files."""
+UP_S = 30
+"""Seconds that opensm gets to bind to its port and answer after a start: on a test fabric it took 0.2 s (our choice)."""
+LINES = 400
+"""Lines of the log, the last ones, that are looked at."""
+
+LOG_WORDS = (
+    r"Entering [A-Z]+ state|SUBNET UP|tables configured on all switches|Errors during initialization|No routing engine able"
+    r"|cannot find or setup routing engine|Failed to setup routing engine|PARSE (ERROR|WARN)|artition configuration in error"
+    r"|ERR A[BC][0-9A-F]{2}|osm_opensm_bind"
+)
+STDOUT_WORDS = (
+    r"Unrecognized token|Invalid Cached Option|Parsing error|Warning: Cached Option|Error from|Perhaps another"
+)
+
+KNOWN_KEYS = """
+folder=$(mktemp -d) && cd "$folder" && opensm -c keys >/dev/null 2>&1
+cut -d' ' -f1 keys; status=$?; cd /; rm -rf -- "$folder"; exit "$status"
+"""
+"""Prints the first word of each line of opensm's own template: among them every key that it knows. Values, which may be secret, are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """What the scripts must know of the SM: its port GUID (0: any), its log file, whether it keeps the log at a start, and the ports whose
+    P_Keys are looked at.
+    """
+
+    guid: int
+    log: str
+    keeps_log: bool
+    sample: tuple[int, ...] = ()
+
+
+_FUNCTIONS = """
+conf={conf} loaded={loaded} guid={guid} log={log} keeps_log={keeps_log}
+pids() {{
+  main=$(systemctl show -p MainPID --value opensm 2>/dev/null)
+  case "$main" in "" | 0 | *[!0-9]*) pgrep -x opensm ;; *) echo "$main" ;; esac
+}}
+runs() {{ [ -n "$(pids)" ]; }}
+ca=; ca_port=
+for one in /sys/class/infiniband/*/ports/*; do
+  [ -e "$one/gids/0" ] || continue
+  case "$(tr -d : < "$one/gids/0")" in *"$guid") ca_port=${{one##*/}}; ca=${{one%/ports/*}}; ca=${{ca##*/}} ;; esac
+done
+ask() {{
+  tool=$1; shift
+  if [ -n "$ca" ]; then set -- -C "$ca" -P "$ca_port" "$@"; fi
+  timeout 20 "$tool" "$@" 2>/dev/null
+}}
+own() {{ ask sminfo -D 0 | head -n 1; }}
+master() {{ case "$(own)" in *SMINFO_MASTER*) true ;; *) false ;; esac; }}
+answers() {{  # answers SECONDS
+  left=$(($1 * 2))
+  while [ "$left" -gt 0 ]; do
+    if runs; then case "$(own)" in *SMINFO_*) return 0 ;; esac; fi
+    sleep 0.5; left=$((left - 1))
+  done
+  return 1
+}}
+identity() {{
+  read -r boot < /proc/sys/kernel/random/boot_id
+  for pid in $(pids); do echo "$boot $pid $(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)"; done | tr '\\n' ' '
+}}
+log_file() {{  # a log file of the command line wins over that of opensm.conf
+  for pid in $(pids); do tr '\\0' '\\n' < "/proc/$pid/cmdline"; done |
+    awk -v log_="$log" 'take {{ log_ = $0; take = 0 }} $0 == "-f" || $0 == "--log_file" {{ take = 1 }} END {{ print log_ }}'
+}}
+mark() {{
+  date +%s > began
+  {{ [ "$1" != start ] || [ "$keeps_log" = 1 ]; }} && stat -c '%i %s' -- "$(log_file)" 2>/dev/null > log.mark && return 0
+  echo "0 0" > log.mark
+}}
+keep_loaded() {{  # keep_loaded FILE...: what it has read now
+  {{ identity; echo; for file in "$@"; do [ ! -e "$file" ] || sha256sum -- "$file"; done; }} > loaded.new && mv -f loaded.new "$loaded"
+}}
+restart_sm() {{
+  systemctl stop opensm; mark start
+  systemctl start opensm && answers {up}
+}}
+reload_sm() {{
+  mark reload
+  systemctl reload opensm 2>/dev/null || kill -HUP $(pids)
+}}
+hand_over() {{  # hand_over SECONDS: the standby becomes master, so that the subnet has one while this one restarts
+  runs && master || return 0
+  [ "$(ask saquery SMIR | grep -c '[.]GUID[.]\\|^[[:space:]]*GUID[.]')" -gt 1 ] || return 0
+  cp -p -- "$conf" yield.keep && cp -p -- "$conf" yield.new && printf '\\nsm_priority 0\\n' >> yield.new || return 1
+  put yield.new "$conf" && reload_sm || return 1
+  left=$(($1 * 2)) status=1
+  while [ "$left" -gt 0 ]; do
+    case "$(own)" in *SMINFO_STANDBY*) status=0; break ;; esac
+    sleep 0.5; left=$((left - 1))
+  done
+  put yield.keep "$conf"
+  return "$status"
+}}
+"""
+
+
+def functions(manager: Manager) -> str:
+    """The shell functions that all scripts begin with."""
+    return _FUNCTIONS.format(
+        conf=shlex.quote(CONF),
+        loaded=shlex.quote(LOADED),
+        guid=f"{manager.guid:016x}",
+        log=shlex.quote(manager.log),
+        keeps_log=int(manager.keeps_log),
+        up=UP_S,
+    )
+
+
+def hooks(manager: Manager, effect: Effect, paths: Sequence[str], ran_before: bool) -> Hooks:
+    """The steps around the swap. `paths` are all our files; `ran_before`: opensm ran, so that going back means that it runs again."""
+    files = shlex.join(paths)
+    before: list[str] = []
+    act: list[str] = []
+    undo = [f"if [ -e yield.keep ]; then put yield.keep {shlex.quote(CONF)} || failed=1; fi"]
+    if effect == "restart":
+        before = ['hand_over "$(($1 / 3))" || undo "no standby took over as master; opensm was not restarted"']
+        act = ['restart_sm || undo "opensm does not come up with the new files"', f"keep_loaded {files}"]
+    elif effect == "reload":
+        act = ['reload_sm && answers 20 || undo "opensm does not answer after its reload"', f"keep_loaded {files}"]
+    if effect != "none" and not ran_before:
+        undo += ["systemctl stop opensm || failed=1", f"rm -f -- {shlex.quote(LOADED)}"]
+    elif effect == "reload":
+        undo += [f"if runs; then reload_sm; else restart_sm; fi && keep_loaded {files} || failed=1"]
+    elif effect == "restart":
+        undo += [f"restart_sm && keep_loaded {files} || failed=1"]
+    confirm = [f'answers 5 || fail {DIFFERS} "opensm does not run"'] if effect != "none" else []
+    return Hooks(functions(manager), before, act, undo, confirm)
+
+
+_LOOK = """
+echo "@pids $(pids | tr '\\n' ' ')"
+echo "@own $(own)"
+echo "@master $(ask sminfo | head -n 1)"
+"""
+_LOOK_SINCE = """#!/bin/sh
+cd {folder} || exit 10
+{functions}{look}
+echo "@log"
+file=$(log_file); read -r inode size < log.mark 2>/dev/null || {{ inode=0; size=0; }}
+{{ [ "$(stat -c %i -- "$file" 2>/dev/null)" = "$inode" ] && [ "$(stat -c %s -- "$file")" -ge "$size" ]; }} || size=0
+tail -c "+$((size + 1))" -- "$file" 2>/dev/null | grep -aE {log_words} | tail -n {lines} | cut -c1-300 | sed 's/^/ /'
+echo "@stdout"
+read -r began < began 2>/dev/null || began=0
+journalctl -q -o cat --no-pager --since "@$began" -u opensm -u 'opensm@*' 2>/dev/null |
+  grep -aE {stdout_words} | head -n 60 | cut -c1-300 | sed 's/^/ /'
+if master; then
+  echo "@pkeys {guid}"; ask smpquery -D pkeys 0 | sed 's/^/ /'
+  for port in {sample}; do echo "@pkeys $port"; ask smpquery -G pkeys "0x$port" | sed 's/^/ /'; done
+fi
+"""
+_END = 'echo "@end"\n'
+
+
+def look_now(manager: Manager) -> str:
+    """Prints who is master: see `device_look`."""
+    return functions(manager) + _LOOK + _END
+
+
+def look_since(folder: str, manager: Manager) -> str:
+    """Prints that and what has become of the change; each line that comes from elsewhere begins with a blank."""
+    return _END.join(
+        (
+            _LOOK_SINCE.format(
+                folder=shlex.quote(folder),
+                functions=functions(manager),
+                look=_LOOK,
+                log_words=shlex.quote(LOG_WORDS),
+                stdout_words=shlex.quote(STDOUT_WORDS),
+                lines=LINES,
+                guid=f"{manager.guid:016x}",
+                sample=" ".join(f"{guid:016x}" for guid in manager.sample),
+            ),
+            "",
+        )
+    )
+
+
+def state_script(paths: Sequence[str]) -> str:
+    """Prints what `device_state` reads: which opensm runs, what it is known to have read, when each file was written."""
+    return f"""{functions(Manager(0, "", keeps_log=True))}
+echo "@now $(identity)"
+for pid in $(pids); do
+  ticks=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)
+  echo "@started $(($(sed -n 's/^btime //p' /proc/stat) + ticks / $(getconf CLK_TCK)))"
+done
+echo "@loaded"; head -n 64 "$loaded" 2>/dev/null | cut -c1-400 | sed 's/^/ /'
+echo "@written"; for file in {shlex.join(paths)}; do [ ! -e "$file" ] || stat -L -c ' %Z %n' -- "$file"; done
+echo "@end"
+"""

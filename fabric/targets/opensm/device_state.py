@@ -1,0 +1,73 @@
+"""Which files of an SM host are in force: what the running opensm is known to have read, against what lies on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fabric.targets.device import DeviceError
+from fabric.targets.swap import sha256
+
+FOLDER = "/etc/opensm/"
+NOTE = "# not in force: "
+"""Begins the line that stands for "this file is on disk, and opensm runs something else" where files are compared."""
+_SLACK_S = 1
+"""The start of a process is known to the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `device_scripts.state_script` prints.
+
+    `now`: the identity of the running opensm ("" when none runs); `started`: its start in epoch seconds; `loaded` and `sums`: the opensm
+    that fabric last saw reading files, and the sums of these by path; `written`: when each file was written.
+    """
+
+    now: str
+    started: int
+    loaded: str
+    sums: Mapping[str, str]
+    written: Mapping[str, int]
+
+
+def read_state(answer: str, name: str) -> State:
+    """Reads the answer; DeviceError when it is none."""
+    lines = answer.splitlines()
+    if not lines or lines[-1] != "@end":
+        raise DeviceError(f"{name}: it does not tell which opensm runs")
+    section, now, started, loaded = "", "", 0, ""
+    sums: dict[str, str] = {}
+    written: dict[str, int] = {}
+    for line in lines[:-1]:
+        if line.startswith("@"):
+            section, _, rest = line.partition(" ")
+            now = rest.strip() if section == "@now" else now
+            started = max(started, int(rest)) if section == "@started" and rest.isdigit() else started
+            continue
+        first, _, second = line[1:].partition(" ")
+        if section == "@written" and first.isdigit():
+            written[second.strip()] = int(first)
+        elif section == "@loaded" and second.startswith((" /", "*/")):
+            sums[second[1:]] = first
+        elif section == "@loaded" and not loaded:
+            loaded = line.strip()
+    return State(now, started, loaded, sums, written)
+
+
+def not_in_force(path: str, content: bytes | None, state: State) -> str:
+    """Why a file on disk is not what opensm runs; "" when it is, or when it is none of opensm's."""
+    if content is None or not path.startswith(FOLDER):
+        return ""
+    if not state.now:
+        return "opensm does not run" if path.endswith("/opensm.conf") else ""
+    if state.loaded == state.now and path in state.sums:
+        return "" if state.sums[path] == sha256(content) else "it was changed after opensm read it"
+    if state.written.get(path, 0) <= state.started + _SLACK_S:
+        return ""
+    return "it was written after opensm started"
+
+
+def in_force(path: str, content: bytes | None, state: State) -> bytes | None:
+    """The file as far as opensm runs it: its content, after a line that says why when it is not in force."""
+    why = not_in_force(path, content, state)
+    return f"{NOTE}{why}\n".encode() + (content or b"") if why else content

@@ -1,0 +1,165 @@
+"""Files of a Linux box, swapped under a dead-man timer: the shell scripts that the box runs by itself, so that it can finish or undo alone.
+
+A change has a folder on the box (mode 0700): `new/N` the new files, `old/N` the old ones, these scripts, and one empty file
+`state.staged`, `state.committed` or `state.restored`. Steps that must work on a full disk only rename or link.
+What makes a kind of device take its files is given as `Hooks`: lines of shell of our own, never anything that a device said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ABSENT = "-"
+"""In place of a sum: there is no such file."""
+MOVED, NOT_ARMED, NOT_KEPT, REFUSED, NOT_RESTORED, NOT_COMMITTED, DIFFERS, FIRING = 20, 21, 22, 30, 31, 40, 41, 42
+"""Exit statuses of the scripts; what each means is in STATUS."""
+
+STATUS = {
+    MOVED: "a file has changed since the change was staged; nothing was changed",
+    NOT_ARMED: "the timer that would return the old files could not be armed; nothing was changed",
+    NOT_KEPT: "the old files could not be kept; nothing was changed",
+    REFUSED: "the new configuration was refused; the old files are back",
+    NOT_RESTORED: "the old files could not be put back in force",
+    NOT_COMMITTED: "the timer has already returned the old files, or the change was never committed",
+    DIFFERS: "a file is not as it should be",
+    FIRING: "the timer has just fired and is returning the old files",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One file that changes: `target` has its links resolved. A sum is ABSENT where there was, or is to be, no such file."""
+
+    target: str
+    old_sha256: str
+    new_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Lines of shell for one kind of device.
+
+    `functions` come first in every script. `before` run with the timer armed and the old files in place, `act` puts new files in force,
+    `undo` old ones; in the first two `undo WORDS` gives up and returns the old files, in the last `failed=1` says that it did not work.
+    `confirm` run before the timer is disarmed and may end the script by `fail STATUS WORDS`.
+    """
+
+    functions: str
+    before: Sequence[str]
+    act: Sequence[str]
+    undo: Sequence[str]
+    confirm: Sequence[str] = ()
+
+
+def sha256(content: bytes | None) -> str:
+    """The sum of a file as the scripts compare it; ABSENT for no file."""
+    return ABSENT if content is None else hashlib.sha256(content).hexdigest()
+
+
+def scripts(
+    folder: str, unit: str, swaps: Sequence[Swap], same: Sequence[tuple[str, str]], hooks: Hooks
+) -> dict[str, str]:
+    """The scripts by file name: commit.sh SECONDS, restore.sh, confirm.sh, rollback.sh. `unit` names the timer.
+
+    `same` are (path, sum) of the files that are right already: one that has moved since staging is a refusal as well.
+    """
+    head = _HEAD.format(folder=shlex.quote(folder), unit=unit) + hooks.functions
+    return {
+        "restore.sh": head + _restore(swaps, hooks),
+        "commit.sh": head + _commit(swaps, same, folder, unit, hooks),
+        "confirm.sh": head + _confirm(swaps, hooks),
+        "rollback.sh": head + _rollback(swaps),
+    }
+
+
+_HEAD = """#!/bin/sh
+cd {folder} || exit 10
+unit={unit}
+fail() {{ status=$1; shift; echo "$*" >&2; exit "$status"; }}
+sum() {{ if [ -e "$1" ]; then sha256sum -- "$1" | cut -d' ' -f1; else echo -; fi; }}
+is() {{ [ "$(sum "$1")" = "$2" ]; }}
+flush() {{ sync -f . 2>/dev/null || sync; }}
+state() {{ [ "$(systemctl is-active "$unit.$1" 2>/dev/null)" = "$2" ]; }}
+put() {{  # put FILE TARGET: by rename, so that nobody ever sees half a file; a link needs no space
+  cmp -s -- "$1" "$2" && return 0
+  mkdir -p -- "$(dirname -- "$2")" && rm -f -- "$2.fabric-tmp" &&
+  {{ ln -- "$1" "$2.fabric-tmp" 2>/dev/null || cp -p -- "$1" "$2.fabric-tmp"; }} &&
+  {{ sync -- "$2.fabric-tmp" 2>/dev/null || sync; }} && mv -f -T -- "$2.fabric-tmp" "$2"
+}}
+"""
+
+
+def _quoted(swaps: Sequence[Swap]) -> list[tuple[int, str, Swap]]:
+    return [(index, shlex.quote(swap.target), swap) for index, swap in enumerate(swaps)]
+
+
+def _restore(swaps: Sequence[Swap], hooks: Hooks) -> str:
+    lines = ["failed=0"]
+    for index, target, swap in _quoted(swaps):
+        undo = f"rm -f -- {target}" if swap.old_sha256 == ABSENT else f"put old/{index} {target}"
+        lines.append(f"{undo} || failed=1")
+    lines += ["flush", *hooks.undo]
+    lines.append(f'[ "$failed" = 0 ] || fail {NOT_RESTORED} "restore failed"')
+    lines.append("if [ -e state.committed ]; then mv -f state.committed state.restored; fi")
+    return "\n".join(lines) + "\n"
+
+
+def _commit(swaps: Sequence[Swap], same: Sequence[tuple[str, str]], folder: str, unit: str, hooks: Hooks) -> str:
+    lines = [f'[ -e state.staged ] || fail {NOT_COMMITTED} "it is not staged"']
+    for path, old in (*((swap.target, swap.old_sha256) for swap in swaps), *same):
+        lines.append(f'is {shlex.quote(path)} {old} || fail {MOVED} "changed since:" {shlex.quote(path)}')
+    for index, target, swap in _quoted(swaps):
+        if swap.old_sha256 != ABSENT:
+            keep = f"ln -- {target} old/{index} 2>/dev/null || cp -p -- {target} old/{index}"
+            lines.append(f"rm -f old/{index}; {keep} || fail {NOT_KEPT}")
+            lines.append(f'is old/{index} {swap.old_sha256} || fail {NOT_KEPT} "not kept:" {target}')
+    restore = shlex.quote(f"{folder}/restore.sh")
+    lines += [
+        f'said=$(systemd-run --on-active="$1s" --unit={unit} /bin/sh {restore} 2>&1) || fail {NOT_ARMED} "$said"',
+        f'state timer active || fail {NOT_ARMED} "the timer is not active"',
+        f"mv -f state.staged state.committed || {{ systemctl stop $unit.timer; fail {NOT_KEPT}; }}",
+        "flush",
+        "undo() {  # undo WORDS: say why, and return the old files",
+        f'  echo "$*" >&2; sh ./restore.sh >&2 || exit {NOT_RESTORED}; systemctl stop $unit.timer; exit {REFUSED}',
+        "}",
+        *hooks.before,
+    ]
+    for index, target, swap in _quoted(swaps):
+        do = f"rm -f -- {target}" if swap.new_sha256 == ABSENT else f"put new/{index} {target}"
+        lines.append(f'{do} || undo "cannot write" {target}')
+    return "\n".join([*lines, "flush", *hooks.act]) + "\n"
+
+
+def _confirm(swaps: Sequence[Swap], hooks: Hooks) -> str:
+    lines = [
+        f"[ -e state.committed ] || fail {NOT_COMMITTED}",
+        f"{{ state service active || state service activating; }} && fail {FIRING}",
+        *(
+            f'is {target} {swap.new_sha256} || fail {DIFFERS} "not the new one:" {target}'
+            for _, target, swap in _quoted(swaps)
+        ),
+        *hooks.confirm,
+        'systemctl stop "$unit.timer" 2>/dev/null',
+        f'state timer active && fail {DIFFERS} "the timer is still active"',
+        f"{{ state service active || state service activating; }} && fail {FIRING}",
+        f"[ -e state.committed ] || fail {NOT_COMMITTED}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rollback(swaps: Sequence[Swap]) -> str:
+    lines = [
+        "[ -e state.staged ] && exit 0",
+        "[ -e state.restored ] || sh ./restore.sh || exit $?",
+        'systemctl stop "$unit.timer" 2>/dev/null',
+        f'state timer active && fail {DIFFERS} "the timer is still active"',
+        *(
+            f'is {target} {swap.old_sha256} || fail {DIFFERS} "not the old one:" {target}'
+            for _, target, swap in _quoted(swaps)
+        ),
+        "exit 0",
+    ]
+    return "\n".join(lines) + "\n"
