@@ -6,6 +6,7 @@ stderr and exit 1 in either form.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fabric.cli.common import json_option, print_json, spec_argument
 
 if TYPE_CHECKING:
     from fabric.design.load import Cluster
+    from fabric.design.remark import Remark
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import Loaded
 
@@ -31,10 +33,12 @@ def check(*, spec: Path, as_json: bool) -> None:
 
     loaded = load_spec(spec)
     if loaded.value.backend.kind == "infiniband":
-        said = _infiniband(loaded)
-        found: list[dict[str, Any]] = []
-        switches = said.pop("switches")
-        text = said["text"]
+        from fabric.design.ib.remarks import remarks
+        from fabric.design.load import subnet_of
+
+        subnet = subnet_of(loaded).subnet
+        found, switches = _placed(loaded, remarks(subnet)), len(subnet.switches)
+        text = f"{switches:,} switches, {subnet.figures.hosts:,} hosts"
     else:
         from fabric.design.load import design_loaded
         from fabric.targets.trial import accept
@@ -54,22 +58,18 @@ def check(*, spec: Path, as_json: bool) -> None:
     click.echo(f"{spec}: ok, {text}; {warned}")
 
 
-def _infiniband(loaded: Loaded[ClusterSpec]) -> dict[str, Any]:
-    from fabric.design.load import infiniband_counts
-
-    tree = infiniband_counts(loaded)
-    count = tree.leaves + tree.spines + tree.cores
-    return {"switches": count, "text": f"{count:,} switches, {tree.hosts:,} hosts"}
-
-
 def _warnings(cluster: Cluster) -> list[dict[str, Any]]:
     from fabric.design.warnings import warnings
     from fabric.targets.job import unsupported
 
+    return _placed(cluster.loaded, [*warnings(cluster.fabric), *unsupported(cluster.fabric)])
+
+
+def _placed(loaded: Loaded[ClusterSpec], remarks: Iterable[Remark]) -> list[dict[str, Any]]:
     found = []
-    for remark in [*warnings(cluster.fabric), *unsupported(cluster.fabric)]:
-        at = cluster.loaded.locate(remark.path)
+    for remark in remarks:
+        at = loaded.locate(remark.path)
         path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in remark.path).lstrip(".")
-        entry = {"file": str(cluster.loaded.path), "line": at.line, "column": at.column, "path": path}
+        entry = {"file": str(loaded.path), "line": at.line, "column": at.column, "path": path}
         found.append({**entry, "code": remark.code, "message": remark.message})
     return found

@@ -15,7 +15,7 @@ from fabric.errors import FabricError
     type=click.Choice(["roce", "infiniband"]),
     default="roce",
     show_default=True,
-    help="Back-end network; infiniband is counted (show summary), not rendered.",
+    help="Back-end network.",
 )
 @click.option(
     "--gpus",
@@ -35,7 +35,7 @@ from fabric.errors import FabricError
 )
 def init(*, kind: str, gpus: int, name: str, out: Path) -> None:
     """Write a commented starter spec that passes `fabric check`. An existing file is never overwritten."""
-    from fabric.design.load import design_loaded, infiniband_counts
+    from fabric.design.load import design_loaded, subnet_of
     from fabric.design.starter import starter
     from fabric.spec.base import host_label
     from fabric.spec.cluster import ClusterSpec
@@ -50,7 +50,7 @@ def init(*, kind: str, gpus: int, name: str, out: Path) -> None:
     if kind == "roce":
         design_loaded(loaded)
     else:
-        infiniband_counts(loaded)
+        subnet_of(loaded)
     if str(out) == "-":
         click.echo(text, nl=False)
         return

@@ -74,14 +74,15 @@ def racks(**options: Any) -> None:
 @json_option
 def summary(*, spec: Path, as_json: bool) -> None:
     """Counts, oversubscription by port and by bandwidth, spare, cables, power."""
-    from fabric.cli.summary import infiniband_lines, roce_lines
+    from fabric.cli.summary import roce_lines
+    from fabric.cli.summary_ib import infiniband_lines
     from fabric.design.figures import figures
-    from fabric.design.load import design_loaded, infiniband_counts, load_spec
+    from fabric.design.load import design_loaded, load_spec, subnet_of
 
     loaded = load_spec(spec)
     if loaded.value.backend.kind == "infiniband":
-        tree = infiniband_counts(loaded)
-        body, lines = dataclasses.asdict(tree), infiniband_lines(loaded.value, tree)
+        subnet = subnet_of(loaded).subnet
+        body, lines = dataclasses.asdict(subnet.figures), infiniband_lines(subnet)
     else:
         fabric = design_loaded(loaded).fabric
         known = figures(fabric)

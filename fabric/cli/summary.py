@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from fabric.design.fabric import Fabric
 from fabric.design.figures import Figures, ZoneFigures, optics
-from fabric.design.infiniband import FatTree
-from fabric.spec.cluster import ClusterSpec
 
 
 def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
@@ -75,16 +73,3 @@ def _zone(zone: ZoneFigures, name: str) -> Iterator[str]:
 
 def _ratio(value: Fraction | None) -> str:
     return "-" if value is None else f"1:{float(value):.3g}"
-
-
-def infiniband_lines(spec: ClusterSpec, tree: FatTree) -> Iterator[str]:
-    """Counts of the fat tree and its core stripe."""
-    yield f"{spec.name}: {tree.endpoints:,} endpoints in {tree.hosts:,} hosts, {tree.units:,} scalable units"
-    parts = [f"{tree.leaves:,} leaf", f"{tree.spines:,} spine"] + ([f"{tree.cores:,} core"] if tree.cores else [])
-    yield f"switches   {tree.leaves + tree.spines + tree.cores:,}: {', '.join(parts)} ({spec.infiniband.switch}, {tree.radix} ports)"
-    yield "links      " + ", ".join(f"{count:,} {tier}" for tier, count in tree.links.items())
-    if tree.cores:
-        low, high = tree.stripe
-        stripe = f"{low} links to each core" if low == high else f"{low} or {high} links to each core: uneven"
-        yield f"core       each spine has {stripe}"
-    yield f"LIDs       {tree.lids:,} of 49,151 unicast (LMC 0)"

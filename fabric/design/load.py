@@ -7,10 +7,12 @@ from pathlib import Path
 
 from fabric.design.build import design
 from fabric.design.fabric import Fabric
-from fabric.design.infiniband import FatTree, fat_tree
+from fabric.design.ib.build import design_subnet
+from fabric.design.ib.model import Subnet
 from fabric.errors import DesignError, FabricError, FabricErrors
 from fabric.spec.cluster import ClusterSpec
 from fabric.spec.loader import Loaded, load_model, spec_error
+from fabric.spec.yaml_source import collector_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,19 @@ class Cluster:
 
     loaded: Loaded[ClusterSpec]
     fabric: Fabric
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """The spec."""
+        return self.loaded.value
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetCluster:
+    """A loaded spec with its subnet (InfiniBand)."""
+
+    loaded: Loaded[ClusterSpec]
+    subnet: Subnet
 
     @property
     def spec(self) -> ClusterSpec:
@@ -39,9 +54,7 @@ def load_cluster(path: Path) -> Cluster:
 def design_loaded(loaded: Loaded[ClusterSpec]) -> Cluster:
     """The fabric of a loaded spec."""
     if loaded.value.backend.kind != "roce":
-        raise FabricError(
-            f"{loaded.path}: backend.kind is infiniband; this version designs its counts (`fabric show summary`) and renders RoCE only"
-        )
+        raise FabricError(f"{loaded.path}: backend.kind is infiniband; this is done for RoCE only")
     try:
         return Cluster(loaded, design(loaded.value))
     except FabricErrors as errors:
@@ -63,9 +76,19 @@ def placed(loaded: Loaded[ClusterSpec], errors: FabricErrors) -> FabricErrors:
     return FabricErrors([error for _, error in found])
 
 
-def infiniband_counts(loaded: Loaded[ClusterSpec]) -> FatTree:
-    """The counts of a loaded InfiniBand spec; FabricError with file:line:column when it cannot be built."""
+def load_subnet(path: Path) -> SubnetCluster:
+    """The designed InfiniBand cluster at `path`; FabricError for a RoCE one, and for all that cannot be built."""
+    return subnet_of(load_spec(path))
+
+
+def subnet_of(loaded: Loaded[ClusterSpec]) -> SubnetCluster:
+    """The subnet of a loaded spec; a GUID file is looked for beside the spec."""
+    if loaded.value.backend.kind != "infiniband":
+        raise FabricError(f"{loaded.path}: backend.kind is roce; this is done for InfiniBand only")
     try:
-        return fat_tree(loaded.value)
+        with collector_off():
+            return SubnetCluster(loaded, design_subnet(loaded.value, loaded.path.parent))
+    except FabricErrors as errors:
+        raise placed(loaded, errors) from None
     except DesignError as error:
         raise spec_error(loaded, error) from None

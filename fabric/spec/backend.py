@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fabric.spec.base import Model, Numbers, sourced
 from fabric.spec.forwarding import Cable
+from fabric.spec.infiniband import InfinibandBackend
 
 _META = "The Llama 3 Herd of Models, section 3.3.1"
 
@@ -115,26 +116,6 @@ class RoceBackend(Model):
     growth: Growth = Field(default_factory=Growth, description="Room to grow.")
 
 
-class InfinibandBackend(Model):
-    """A rail-optimised InfiniBand fat tree of one SM domain."""
-
-    kind: Literal["infiniband"]
-    switch: str = Field("qm9700", description="Switch model in the catalog.")
-    hosts: int = Field(ge=1, le=65536, description="Hosts to connect.", examples=[3072])
-    hosts_per_unit: int = sourced(
-        32,
-        "Hosts in a scalable unit: as many as a leaf has downlinks.",
-        source="NVIDIA DGX SuperPOD reference architecture",
-        status="primary",
-        ge=1,
-        le=64,
-    )
-    hosts_per_rack: int = sourced(2, "Hosts in a rack.", source=_META, status="primary", ge=1, le=64)
-    rack: str = Field("orv3-600a", description="Rack standard in the catalog.")
-    core_stripe: Literal["even", "minimal"] = Field(
-        "even",
-        description="`even`: each spine has equally many links to each core; `minimal`: fewest cores, uneven stripe.",
-    )
-
-
 Backend = Annotated[RoceBackend | InfinibandBackend, Field(discriminator="kind")]
+
+__all__ = ["Atsw", "Backend", "Ctsw", "Growth", "InfinibandBackend", "RackProfile", "RoceBackend", "Zone"]

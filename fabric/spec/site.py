@@ -38,21 +38,27 @@ class Naming(Model):
     def _usable(cls, pattern: str, info: object) -> str:
         role = str(getattr(info, "field_name", ""))
         wanted = _FIELDS[role] | (set() if role == "atsw" else {"zone"})
-        parts = list(_PART.finditer(pattern))
-        if "".join(part[0] for part in parts) != pattern:
-            raise ValueError(
-                f"pattern {pattern!r} is not of a-z, 0-9, hyphens and positions such as {{zone:02d}}, "
-                f"for example {cls.model_fields[role].default!r}"
-            )
-        used = {part[1] for part in parts if part[1] is not None}
-        unknown = used - wanted - {"site"}
-        if unknown:
-            raise ValueError(f"pattern {pattern!r} uses {{{min(unknown)}}}, which a {role} does not have")
-        missing = wanted - used
-        if missing:
-            raise ValueError(f"pattern {pattern!r} lacks {{{min(missing)}}}, so two {role}s would share a name")
-        host_label(pattern.format(**dict.fromkeys(wanted, 7), site="x"))
-        return pattern
+        return check_pattern(pattern, role, wanted, set(), str(cls.model_fields[role].default))
+
+
+def check_pattern(
+    pattern: str, role: str, wanted: set[str], optional: set[str], example: str, sample: str = "zone"
+) -> str:
+    """A pattern of names that uses all `wanted` positions, perhaps `optional` ones, and makes a legal host name; ValueError else."""
+    parts = list(_PART.finditer(pattern))
+    if "".join(part[0] for part in parts) != pattern:
+        raise ValueError(
+            f"pattern {pattern!r} is not of a-z, 0-9, hyphens and positions such as {{{sample}:02d}}, for example {example!r}"
+        )
+    used = {part[1] for part in parts if part[1] is not None}
+    unknown = used - wanted - optional - {"site"}
+    if unknown:
+        raise ValueError(f"pattern {pattern!r} uses {{{min(unknown)}}}, which a {role} does not have")
+    missing = wanted - used
+    if missing:
+        raise ValueError(f"pattern {pattern!r} lacks {{{min(missing)}}}, so two {role}s would share a name")
+    host_label(pattern.format(**dict.fromkeys(wanted | optional, 7), site="x"))
+    return pattern
 
 
 class Hosts(Model):
