@@ -126,6 +126,7 @@ class Faults:
         here, there = self._link(a, b)
         end = self.plant.ends[there]
         stub = f"s{self._next}"
+        self.plant.before_unplugging(there)
         state = cables.unplug(there, end)
         time.sleep(GAP_S)
         cables.stub(stub)
@@ -161,6 +162,8 @@ class Faults:
 
     def _exchange(self, first: Socket, second: Socket) -> None:
         ends = self.plant.ends
+        for socket in (first, second):
+            self.plant.before_unplugging(socket)
         one, two = cables.unplug(first, "swap1"), cables.unplug(second, "swap2")
         time.sleep(GAP_S)
         cables.plug(first, "swap2", one)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from fabric.errors import FabricError
 from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import run
 
@@ -31,11 +35,11 @@ def config_text(name: str, kind: str, ports: Mapping[str, str], description: str
     return "\n".join([*lines, "resume", ""])
 
 
-def port_lines(port: str, linux: str) -> list[str]:
-    """The commands that make an interface announce itself under its NOS name."""
+def port_lines(port: str, linux: str, description: str = "") -> list[str]:
+    """The commands that make an interface announce itself under its NOS name; the description is the same name when none is given."""
     return [
         f'configure ports {linux} lldp portidsubtype local "{port}"',
-        f'configure ports {linux} lldp portdescription "{port}"',
+        f'configure ports {linux} lldp portdescription "{description or port}"',
     ]
 
 
@@ -47,14 +51,31 @@ def argv(socket: str) -> list[str]:
     ]  # fmt: skip
 
 
-def configure_port(socket: str, port: str, linux: str) -> None:
-    """Name a port again, after its interface went and came back."""
-    for line in port_lines(port, linux):
-        run(["/usr/sbin/lldpcli", "-u", socket, *_words(line)], timeout_s=10)
+def announced(socket: str, linux: str) -> tuple[str, str] | None:
+    """Port id and description that an interface announces; None when lldpd does not know the interface, or does not answer."""
+    try:
+        text = run(
+            ["/usr/sbin/lldpcli", "-u", socket, "-f", "json0", "show", "interfaces", "ports", linux], timeout_s=10
+        )
+        port = json.loads(text)["lldp"][0]["interface"][0]["port"][0]
+    except (FabricError, LookupError, ValueError):
+        return None
+    return _value(port.get("id")) or "", _value(port.get("descr")) or ""
 
 
-def _words(line: str) -> list[str]:
-    return [word.strip('"') for word in line.split(" ")]
+def configure_port(socket: str, port: str, linux: str, description: str, timeout_s: float = 5.0) -> None:
+    """Name a port again, after its interface went and came back: as soon as lldpd has seen the new one, some second later.
+
+    FabricError when it does not take the name; nothing is done when no lldpd runs, which learns it as it starts.
+    """
+    end = time.monotonic() + timeout_s
+    while Path(socket).exists() and (announced(socket, linux) or ("", ""))[0] != port:
+        if time.monotonic() > end:
+            raise FabricError(f"lldpd does not name {linux} {port}")
+        time.sleep(0.2)
+        if announced(socket, linux) is not None:
+            for line in port_lines(port, linux, description):
+                run(["/usr/sbin/lldpcli", "-u", socket, *shlex.split(line)], timeout_s=10)
 
 
 def neighbors(socket: str, timeout_s: float = 10) -> dict[str, list[dict[str, Any]]]:

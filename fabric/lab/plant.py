@@ -36,6 +36,7 @@ class Plant:
         self.running: dict[str, Running] = {}
         self.ends: dict[Socket, str] = {}
         self.exits: list[str] = []
+        self._described: dict[Socket, str] = {}
 
     # --- places -------------------------------------------------------------------------------------------------------
     def node_folder(self, name: str) -> Path:
@@ -191,6 +192,13 @@ class Plant:
         node.forget_netns(aside)
         self.boot(name)
 
+    def before_unplugging(self, socket: Socket) -> None:
+        """Remember how a switch's port describes itself by LLDP; lldpd forgets it with the interface."""
+        if self.nodes[socket[0]]["kind"] != "host":
+            said = lldp.announced(self.settings(socket[0])["lldp_socket"], socket[1])
+            if said is not None:
+                self._described[socket] = said[1]
+
     def replugged(self, socket: Socket) -> None:
         """Name the port for lldpd again, and give a host's NIC its routes back, after another device took the socket."""
         name, linux = socket
@@ -200,7 +208,7 @@ class Plant:
             proc.ip_batch(hosts.without_rules(hosts.nic_batch(item["nics"], names.index(linux))), netns=name)
             return
         port = self.port_name(socket).partition(":")[2]
-        lldp.configure_port(self.settings(name)["lldp_socket"], port, linux)
+        lldp.configure_port(self.settings(name)["lldp_socket"], port, linux, self._described.get(socket, ""))
 
     def _gone(self, pids: list[int], timeout_s: float = 10.0) -> None:
         """Wait until processes are no more (their sockets and mounts with them). Process 1 of a node ends only when all others are reaped."""
