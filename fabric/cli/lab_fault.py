@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fabric.cli import lab_ib, lab_ib_fault
 from fabric.cli.common import json_option, print_json
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.lab import control
@@ -21,7 +22,11 @@ def fault(context: click.Context, spec: Path) -> None:
 
 
 def _make(context: click.Context, kind: str, **arguments: Any) -> None:
-    click.echo(control.ask(running_lab(context.obj).folder, "fault", kind=kind, arguments=arguments)["said"])
+    lab = running_lab(context.obj)
+    if lab_ib.is_infiniband(lab):
+        lab_ib_fault.make(lab, kind, arguments)
+        return
+    click.echo(control.ask(lab.folder, "fault", kind=kind, arguments=arguments)["said"])
 
 
 @fault.command("cut")
@@ -99,12 +104,44 @@ def fill_disk(context: click.Context, node: str) -> None:
     _make(context, "fill-disk", name=node)
 
 
+@fault.command("degrade")
+@click.argument("port")
+@click.option(
+    "--counter", "counters", multiple=True, metavar="NAME=VALUE", help="An error counter of PortCounters (repeatable)."
+)
+@click.option("--width", type=click.Choice(["1x"]), help="Let the link train narrower.")
+@click.pass_context
+def degrade(context: click.Context, port: str, counters: tuple[str, ...], width: str | None) -> None:
+    """InfiniBand: let a link work badly: error counters of PORT, or the link's width."""
+    _make(context, "degrade", port=port, counters=lab_ib_fault.parse_counters(counters), width=width)
+
+
+@fault.command("kill-sm")
+@click.argument("host", required=False)
+@click.pass_context
+def kill_sm(context: click.Context, host: str | None) -> None:
+    """InfiniBand: kill opensm on HOST, or the master's."""
+    _make(context, "kill-sm", host=host)
+
+
+@fault.command("remove")
+@click.argument("name", metavar="SWITCH")
+@click.pass_context
+def remove(context: click.Context, name: str) -> None:
+    """InfiniBand: take a switch out, with all its cables."""
+    _make(context, "remove", name=name)
+
+
 @fault.command("restore")
 @click.argument("number", type=int, required=False)
 @click.pass_context
 def restore(context: click.Context, number: int | None) -> None:
     """Undo fault NUMBER, or all of them."""
-    for line in control.ask(running_lab(context.obj).folder, "restore", id=number)["said"]:
+    lab = running_lab(context.obj)
+    if lab_ib.is_infiniband(lab):
+        lab_ib_fault.restore(lab, number)
+        return
+    for line in control.ask(lab.folder, "restore", id=number)["said"]:
         click.echo(line)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fabric.cli import lab_ib
 from fabric.cli.common import json_option, print_json, print_table
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.errors import FabricError
@@ -20,7 +21,11 @@ def status(spec: Path, *, as_json: bool) -> None:
     """Nodes, daemons, uptime, BGP sessions and active faults of the lab."""
     from fabric.lab import control
 
-    answer = control.ask(running_lab(spec).folder, "status")
+    lab = running_lab(spec)
+    answer = control.ask(lab.folder, "status")
+    if lab_ib.is_infiniband(lab):
+        lab_ib.show_status(answer, as_json=as_json)
+        return
     if as_json:
         print_json("fabric.lab-status/1", {key: value for key, value in answer.items() if key != "ok"})
         return
@@ -53,6 +58,8 @@ def logs(spec: Path, node: str, daemon: str | None, *, follow: bool) -> None:
     lab = running_lab(spec)
     if node == "supervisor":
         found = {"supervisor": lab.folder / "logs" / "supervisor.log"}
+    elif lab_ib.is_infiniband(lab):
+        found = lab_ib.logs(lab, node)
     else:
         if node not in {item["name"] for item in lab.read()["nodes"]}:
             raise FabricError(f"this lab has no node {node!r}")

@@ -24,11 +24,16 @@ CHANGES = "changes.json"
 def fingerprint(etc: Path) -> str:
     """Of all files below /etc/opensm: names and contents."""
     digest = hashlib.sha256()
-    for path in sorted(etc.rglob("*")):
-        if path.is_file():
-            content = path.read_bytes()
-            digest.update(f"{path.relative_to(etc)}\0{len(content)}\0".encode() + content)
+    for path in _files(etc):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(etc)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _files(etc: Path) -> list[Path]:
+    """All but what a change keeps beside them in hidden folders."""
+    found = [path for path in sorted(etc.rglob("*")) if path.is_file()]
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(etc).parts)]
 
 
 def make(place: SmPlace, host: str) -> list[str]:
@@ -40,8 +45,7 @@ def make(place: SmPlace, host: str) -> list[str]:
     found = fingerprint(place.etc)
     artifacts = [
         Artifact(host, "sm", "opensm", f"{ETC}/{path.relative_to(place.etc)}", path.read_bytes())
-        for path in sorted(place.etc.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(place.etc).parts)
+        for path in _files(place.etc)
     ]
     files, changes = _lab_form(artifacts, place)
     for old in place.form.iterdir():
@@ -74,9 +78,9 @@ def changes_of(place: SmPlace) -> list[str]:
 
 
 def _lab_form(artifacts: list[Artifact], place: SmPlace) -> tuple[dict[str, bytes], list[str]]:
-    from fabric.lab.ib.stopgap import lab_form
+    from fabric.targets.opensm.labform import LabPaths, lab_form
 
-    return lab_form(artifacts, place)
+    return lab_form(artifacts, LabPaths(folder=place.form, log=place.log, dumps=place.dump))
 
 
 def main() -> int:

@@ -105,7 +105,7 @@ class Managers:
             return
         done = subprocess.run(  # noqa: S603 - our own module, with its libraries
             [sys.executable, "-P", "-m", "fabric.lab.ib.form", str(place.folder)],
-            env=nodekinds.environment("lab"), capture_output=True, text=True, timeout=60, check=False,
+            env={**nodekinds.environment("lab"), "PYTHONPATH": ":".join(self.lab["python_path"])}, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             raise FabricError((done.stderr.strip().splitlines() or ["the lab form of its files could not be made"])[-1])

@@ -53,7 +53,7 @@ def hca_id(hca: Hca) -> str:
     return f"H-{hca.port_guid - 1:016x}"
 
 
-def net_text(subnet: Subnet, aggregation_nodes: bool = False) -> str:  # noqa: FBT001, FBT002 - agreed shape
+def net_text(subnet: Subnet, aggregation_nodes: bool = False) -> str:
     """The whole file; at full size rather write `net_records` one by one."""
     return "".join(net_records(subnet, aggregation_nodes=aggregation_nodes))
 

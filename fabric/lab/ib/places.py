@@ -40,7 +40,7 @@ class SmPlace:
 
     @property
     def log(self) -> Path:
-        """opensm's log file."""
+        """The log file of opensm."""
         return self.log_folder / "opensm.log"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def prepare(
         {
             "kind": "infiniband", "cluster": subnet.spec.name, "spec": str(spec_path.resolve()), "blank": blank,
             "namespaces": namespaces, "aggregation_nodes": aggregation_nodes, "socket": client.socket_name(folder),
+            "python_path": [path for path in sys.path if path],
             "seat": hca_id(seat_of(subnet)), "table": TABLE,
             "size": {"nodes": size.nodes, "switches": size.switches, "ports": size.ports},
             "managers": managers, "nodes": [{"name": item["host"]} for item in managers],
@@ -85,7 +87,7 @@ def _manager(lab: Lab, subnet: Subnet, number: int) -> dict[str, Any]:
 
 def _sm_files(lab: Lab, subnet: Subnet, host: str, base_dir: Path) -> None:
     """The rendered files of an SM host, as they stand in its /etc/opensm, secrets filled."""
-    from fabric.lab.ib.stopgap import render
+    from fabric.targets.opensm import render
 
     place = SmPlace.of(lab.folder, host)
     manager = next(item for item in subnet.managers if item.host == host)

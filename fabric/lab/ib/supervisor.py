@@ -20,8 +20,12 @@ from typing import Any
 from fabric.errors import FabricError
 from fabric.lab import supervisor as ethernet
 from fabric.lab.control import Listener
+from fabric.lab.ib import client
+from fabric.lab.ib.faults import Faults
 from fabric.lab.ib.managers import Managers
 from fabric.lab.ib.simulator import Simulator
+from fabric.lab.ib.status import status
+from fabric.lab.ib.wiring import Wiring
 
 Say = Callable[[str], None]
 _LOOK_S = 1.0
@@ -34,6 +38,7 @@ class Supervisor:
         self.folder, self.lab = folder, lab
         self.simulator = Simulator(folder, lab)
         self.managers = Managers(folder, lab)
+        self.faults = Faults(folder, self.simulator, self.managers, Wiring.read(folder))
         self.started = time.monotonic()
         self.came_up = False
         self.stopping = False
@@ -41,7 +46,12 @@ class Supervisor:
             "boot": self._boot,
             "converged": lambda request, _say: {"missing": self.managers.missing(request["nodes"])},
             "sweeps": lambda _request, _say: {"sweeps": self.managers.sweeps(), "simulator": self.simulator.runs()},
+            "status": self._status,
             "daemon": self._daemon,
+            "fault": lambda request, _say: {"fault": self.faults.make(request["kind"], request["arguments"])},
+            "restore": lambda request, _say: {"faults": self.faults.restore(request.get("id"))},
+            "faults": lambda _request, _say: {"faults": self.faults.listed()},
+            "clear": self._clear,
             "stop": self._stop,
         }
 
@@ -89,6 +99,16 @@ class Supervisor:
         if action == "reload":
             self.managers.reload(host)
         return {"pid": self.managers.pid(host)}
+
+    def _status(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
+        found = status(self.folder, self.simulator, self.managers)
+        return {"uptime_s": round(time.monotonic() - self.started, 1), **found, "faults": self.faults.listed()}
+
+    def _clear(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:
+        """Set all error counters back: a fault that is undone leaves discarded packets behind."""
+        env = client.environment(self.lab["socket"], self.lab["seat"])
+        argv = ["ibqueryerrors", "--clear-errors", "--clear-counts"]
+        return {"said": client.run_tool(argv, env, self.folder / "run", request["timeout_s"])}
 
     def _stop(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
         self.stopping = True
