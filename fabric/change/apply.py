@@ -28,7 +28,7 @@ from fabric.change.runs import IN_FORCE
 from fabric.change.waves import Wave
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact, DeviceRef
-from fabric.targets.device import DeviceError
+from fabric.targets.device import Device, DeviceError
 
 SLACK_S = 600.0
 """What a device may take beyond its timer before its thread is given up: copying, checking and reading a chassis (our choice)."""
@@ -42,7 +42,9 @@ Work = Callable[[str], Ended]
 class Apply:
     """Applies a plan. Its devices are those of the waves; `artifacts` gives the files of one. `run` returns how each device ended.
 
-    `health` is what was up on each before; `goal` the result of a device that is as the run wants it.
+    `health` is what was up on each before; `goal` the result of a device that is as the run wants it. A rollback is the same with
+    other work: `declared` reads what a device must name, `originally` is what the final gate waits for besides (it is made in any
+    case, as are the gates of waves of one), and `harmless` are results that say nothing against it.
     """
 
     context: Context
@@ -52,6 +54,9 @@ class Apply:
     health: dict[str, Health] = field(default_factory=dict)
     steps: dict[str, str] = field(default_factory=dict)
     goal: Result = "done"
+    declared: Callable[[str, Device], list[Artifact]] | None = None
+    originally: Mapping[str, Health] | None = None
+    harmless: Callable[[Ended], bool] = lambda ended: ended.result in HARMLESS
 
     def observe(self, event: Event) -> None:
         """Keeps the last step of each device: what is told of those that nobody waits for."""
@@ -79,7 +84,7 @@ class Apply:
             stream.tell(WaveEnded(wave.number, tuple(problems)))
             if gate:
                 self._rules(wave, problems)
-        if gate and self.context.ledger:
+        if gate and (self.context.ledger or self.originally is not None):
             self._final_gate(number + 1)
         self._rest(started)
         return self.ended
@@ -138,16 +143,19 @@ class Apply:
 
     def _gate(self, wave: Wave) -> list[str]:
         """Once all of a wave are through: is what was up still up on each? A wave of one was just looked at."""
-        done = [name for name in wave.devices if self.ended[name].result == "done"]
-        if len(wave.devices) < 2 or self.context.control.abandoned():
+        done = [name for name in wave.devices if self.ended[name].result == self.goal and name in self.health]
+        looked_at = len(wave.devices) < 2 and self.originally is None
+        if looked_at or self.context.control.abandoned():
             return []
         return self._unhealthy(done)
 
     def _final_gate(self, number: int) -> None:
-        """All devices of a run in which something was deferred: whatever was up is up again, at both ends."""
+        """All devices: whatever was up is up again, at both ends. Needed when something was deferred, and after a rollback."""
         ledger, control = self.context.ledger, self.context.control
         if control.abandoned():
             return
+        for name, before in (self.originally or {}).items():
+            self.health[name] = before.and_(self.health.get(name, before))
         names = [name for name in ledger.done() if name in self.health]
         self.context.stream.tell(WaveStarted(number, "final gate", tuple(names)))
         problems = [*ledger.unfinished(), *self._unhealthy(names)]
@@ -163,11 +171,12 @@ class Apply:
         return problems
 
     def _healthy(self, name: str) -> list[str]:
-        plan, artifacts = self.plans[name], self.artifacts(name)
-        ends = self.context.job.ends(plan.target, {artifact.path: artifact.content for artifact in artifacts})
-        expected = self.context.ledger.expected(name, self.health[name], ends)
+        plan = self.plans[name]
         device = self.context.open(DeviceRef(name, plan.role, plan.target))
         try:
+            artifacts = self.declared(name, device) if self.declared else self.artifacts(name)
+            ends = self.context.job.ends(plan.target, {artifact.path: artifact.content for artifact in artifacts})
+            expected = self.context.ledger.expected(name, self.health[name], ends)
             until = self.context.clock.now() + self.context.options.gate_s
             return wait_healthy(device, expected, artifacts, self.context.clock, until)
         except DeviceError as error:
@@ -176,8 +185,9 @@ class Apply:
             device.close()
 
     def _rules(self, wave: Wave, problems: Sequence[str]) -> None:
-        canaries = [n for n in wave.devices if wave.canary and self.ended[n].result not in GOOD]
-        failed = [n for n, ended in self.ended.items() if ended.result not in GOOD and ended.result not in HARMLESS]
+        good = GOOD | {self.goal}
+        canaries = [n for n in wave.devices if wave.canary and self.ended[n].result not in good]
+        failed = [n for n, ended in self.ended.items() if ended.result not in good and not self.harmless(ended)]
         if canaries:
             self.context.control.halt(f"canary {', '.join(canaries)}: {self.ended[canaries[0]].result}")
         elif len(failed) >= self.context.options.max_failed:

@@ -2,7 +2,7 @@
 
 A BGP session that was established must be established again, by its peer; a link that was up must be up. What the new configuration
 no longer holds is not waited for: a peer that is gone on the device and in no file that we sent, a link that is switched off. What
-waits for its far end to be changed too is in `fabric.change.deferred`.
+waits for its far end to be changed too is in `fabric.change.deferred`. A device that is `Examined` says itself what else is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from fabric.change.clock import Clock
 from fabric.targets.base import Artifact
-from fabric.targets.device import Device, DeviceError
+from fabric.targets.device import Device, DeviceError, Examined
 from fabric.targets.facts import BgpSession, InterfaceState
 
 ESTABLISHED = "established"
@@ -38,6 +38,10 @@ class Health:
     def data(self) -> dict[str, Any]:
         """As JSON data, for the journal."""
         return {"peers": sorted(self.peers), "links": sorted(self.links), "touched": sorted(self.touched)}
+
+    def and_(self, other: Health) -> Health:
+        """What is in either."""
+        return Health(self.peers | other.peers, self.links | other.links, self.touched | other.touched)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Health:
@@ -86,6 +90,7 @@ def wait_healthy(
     while True:
         try:
             found = missing(before, device.bgp(), device.interfaces(), declared)
+            found += device.problems() if isinstance(device, Examined) else []
         except DeviceError as error:
             found = [f"the device cannot be asked: {error.message}"]
         if not found or clock.now() >= until:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fabric import __version__
-from fabric.change.apply import Apply, check_artifacts, to_apply
+from fabric.change.apply import HARMLESS, Apply, check_artifacts, to_apply
 from fabric.change.clock import Clock, SystemClock, stamp
 from fabric.change.control import Context, Control, OpenDevice, Options, Stream
 from fabric.change.deferred import Ledger
@@ -102,19 +102,24 @@ class Operator:
             return apply.run(self._started(record.id, "resume", dict.fromkeys(unfinished(record)), waves), waves)
 
     def rollback(self, name: str) -> dict[str, Ended]:
-        """Returns all devices of a run that hold its new state to the state before, the last wave first."""
+        """Returns all devices of a run that hold its new state to the state before, the last wave first.
+
+        By the waves of the run and with its stop rules. After each wave what was up just before it must be up, in the end what was up
+        before the run: a rollback that makes things worse stops, and one that is stopped can be asked for again.
+        """
         with self._recorded(name, "rollback") as (record, plan, journal, stale):
             names = changed_by(record)
             plans = _of(plan, names)
             token = next_token(record.id, list(record.devices.values()))
             apply = self._engine(token, plans, Secrets({}), (journal, None))
-            apply.goal = "rolled-back"
             _note(apply, stale)
-            recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder)
-            waves = tuple(reversed(self.waves(names)))
-            return apply.run_with(
-                self._started(record.id, "rollback", dict.fromkeys(names), waves), waves, recover.rollback
-            )
+            recover = Recover(apply.context, record.devices, plans, apply.artifacts, record.folder, apply.health)
+            apply.goal, apply.declared = "rolled-back", recover.declared
+            apply.originally = {n: Health.of(record.devices[n].facts) for n in names if record.devices[n].touched}
+            apply.harmless = lambda ended: ended.result in HARMLESS or ended.device not in recover.sent
+            waves = waves_back(record.started.waves, plans)
+            started = self._started(record.id, "rollback", dict.fromkeys(names), waves)
+            return apply.run_with(started, waves, recover.rollback, gate=True)
 
     def require_current(self, plan: Plan) -> None:
         """Refuses a plan of another tool version or another spec. Raises FabricError."""
@@ -187,6 +192,14 @@ class Operator:
                 yield record, record.plan(), journal, stale
             finally:
                 journal.close()
+
+
+def waves_back(waves: Sequence[Sequence[str]], plans: Mapping[str, DevicePlan]) -> tuple[Wave, ...]:
+    """The waves that a run had, the last first, with those of their devices that are in `plans`."""
+    left = [[name for name in wave if name in plans] for wave in reversed(waves)]
+    return tuple(
+        Wave(number, plans[names[0]].role, tuple(names)) for number, names in enumerate(filter(None, left), start=1)
+    )
 
 
 def _of(plan: Plan, names: Collection[str]) -> dict[str, DevicePlan]:

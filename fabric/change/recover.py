@@ -6,15 +6,15 @@ Nothing is believed but the device: is our timer still running, does it hold the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fabric.change.control import Context
-from fabric.change.deferred import Deferred
+from fabric.change.deferred import Deferred, expect
 from fabric.change.device_run import DeviceRun
 from fabric.change.events import GOOD, OLD, Ended, Step
-from fabric.change.gates import Health
+from fabric.change.gates import Health, health
 from fabric.change.keep import kept
 from fabric.change.plan import DevicePlan
 from fabric.change.readback import held, read, remaining
@@ -22,6 +22,8 @@ from fabric.change.runs import DeviceRecord, RunRecord
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.device import Device, DeviceError, Staged
+
+Files = Mapping[str, bytes | None]
 
 
 def unsettled(run: RunRecord) -> list[str]:
@@ -47,13 +49,15 @@ def deferred_by(run: RunRecord) -> list[Deferred]:
 
 @dataclass(slots=True)
 class Recover:
-    """Settles single devices of a recorded run."""
+    """Settles single devices of a recorded run. A rollback notes in `health` what must be up on each, in `sent` those it has changed."""
 
     context: Context
     records: Mapping[str, DeviceRecord]
     plans: Mapping[str, DevicePlan]
     artifacts: Callable[[str], list[Artifact]]
     folder: Path
+    health: dict[str, Health] = field(default_factory=dict)
+    sent: set[str] = field(default_factory=set)
 
     def settle(self, name: str) -> Ended:
         """Forward: confirms what is in force and healthy, undoes what is not; "reverted" means that it holds its old state."""
@@ -102,7 +106,8 @@ class Recover:
 
     def _back(self, record: DeviceRecord, plan: DevicePlan, device: Device) -> Ended:
         staged = Staged(plan.name, record.token, "")
-        now = held(plan, read(device, plan))
+        running = read(device, plan)
+        now = held(plan, running)
         armed = _armed(device, staged)
         if now == plan.fingerprint and not armed:
             device.discard(staged)
@@ -117,11 +122,15 @@ class Recover:
                 "it has been changed since this run; nothing was sent: plan and apply what it should hold",
                 now,
             )
+        up = _up(device)
         self.context.stream.announce(Step(plan.name, "rolling-back", "asked for"))
+        self.sent.add(plan.name)
         device.rollback(staged)
         device.reconnect()
-        now = held(plan, read(device, plan))
+        back = read(device, plan)
+        now = held(plan, back)
         if now == plan.fingerprint:
+            self._expect(plan, up, running, back)
             return Ended(plan.name, "rolled-back", "", now)
         return self._by_kept_files(plan, device, now)
 
@@ -133,11 +142,36 @@ class Recover:
         files = [Artifact(plan.name, plan.role, plan.target, p, c) for p, c in old.items() if c is not None]
         absent = tuple(path for path, content in old.items() if content is None)
         back = replace(plan, fingerprint=now, desired=tuple((path, "") for path in old))
-        ended = DeviceRun(self.context, back, files, device, absent=absent).run()
+        run = DeviceRun(self.context, back, files, device, absent=absent)
+        ended = run.run()
         now = held(plan, read(device, plan))
         if now == plan.fingerprint:
+            self.health[plan.name] = run.health
             return Ended(plan.name, "rolled-back", "by the files kept of before", now)
         return Ended(plan.name, "broken", f"it does not hold its old state: {ended.detail}", now)
+
+    def _expect(self, plan: DevicePlan, up: Health, running: Files, back: Files) -> None:
+        """What was up until now must stay so; what waits for a far end that is still to go back is left to it."""
+        job, ledger = self.context.job, self.context.ledger
+        ends = job.ends(plan.target, back)
+        expected = expect(up, job.ends(plan.target, running), ends)
+        self.health[plan.name] = expected
+        if expected.touched:
+            ledger.defer(plan.name, expected, ends, job.far_ends(plan.name))
+
+    def declared(self, name: str, device: Device) -> list[Artifact]:
+        """What a device holds, as files: a peer that is in none of them is not waited for."""
+        plan = self.plans[name]
+        found = read(device, plan).items()
+        return [Artifact(name, plan.role, plan.target, path, content) for path, content in found if content is not None]
+
+
+def _up(device: Device) -> Health:
+    """What is up; nothing on a device whose state is such that it cannot even be asked: going back can only help it."""
+    try:
+        return health(device)
+    except DeviceError:
+        return Health(frozenset(), frozenset())
 
 
 def _armed(device: Device, staged: Staged) -> bool:

@@ -85,7 +85,7 @@ class RunRecord:
             return "dry run"
         held = [d for d in self.devices.values() if d.touched and d.result not in OLD]
         if self.verb == "rollback":
-            return "incomplete" if held else "rolled back"
+            return "incomplete" if held or self.problems else "rolled back"
         well = not self.problems and all(d.result in GOOD for d in self.devices.values())
         return "complete" if well else "incomplete"
 
@@ -186,6 +186,8 @@ def _take(run: RunRecord, at: str, event: Event) -> None:
         _step(run.devices.setdefault(event.device, DeviceRecord(event.device)), at, event)
     elif isinstance(event, Ended):
         device = run.devices.setdefault(event.device, DeviceRecord(event.device))
+        if event.result == "not-started" and device.touched and device.result not in OLD:
+            return  # it was not come to this time: it is as an earlier part of the run left it
         device.result, device.detail, device.after = event.result, event.detail, event.after
         device.leftover = None if event.result in CLEAN else device.leftover
     elif isinstance(event, Leftover):

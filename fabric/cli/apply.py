@@ -18,7 +18,15 @@ from fabric.change.planfile import load_plan
 from fabric.change.show import Detail, show_plan
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.confirm import ask
-from fabric.cli.live import Live, approve_option, events_option, gate_option, live_options, open_live
+from fabric.cli.live import (
+    Live,
+    approve_option,
+    events_option,
+    gate_option,
+    live_options,
+    max_failed_option,
+    open_live,
+)
 from fabric.cli.running import carry_out, operator
 from fabric.errors import FabricError
 
@@ -52,13 +60,7 @@ _OPTIONS: tuple[Any, ...] = (
         help="Seconds after which a device returns by itself.",
     ),
     gate_option,
-    click.option(
-        "--max-failed",
-        type=click.IntRange(1, 10000),
-        default=1,
-        show_default=True,
-        help="Stop after so many failed devices.",
-    ),
+    max_failed_option,
     click.option("--strict", is_flag=True, help="A device that cannot be read is an error."),
     events_option,
 )

@@ -51,6 +51,13 @@ gate_option: Callable[[F], F] = click.option(
     show_default=True,
     help="Seconds for sessions and links to come back.",
 )
+max_failed_option: Callable[[F], F] = click.option(
+    "--max-failed",
+    type=click.IntRange(1, 10000),
+    default=1,
+    show_default=True,
+    help="Stop after so many failed devices.",
+)
 approve_option: Callable[[F], F] = click.option("--auto-approve", is_flag=True, help="Do not ask.")
 events_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print the events as JSON, one a line. Never a yes by itself."

@@ -25,6 +25,7 @@ from fabric.cli.live import (
     approve_option,
     events_option,
     gate_option,
+    max_failed_option,
     open_live,
     parallel_option,
     state_folder,
@@ -92,6 +93,7 @@ _AGAIN: tuple[Callable[[Any], Any], ...] = (
     parallel_option,
     timeout_option,
     gate_option,
+    max_failed_option,
     approve_option,
     events_option,
 )
@@ -122,7 +124,9 @@ def rollback(context: click.Context, /, *, run: str, **options: Any) -> None:
     """Return every device of RUN to the state that it had before.
 
     EOS by the checkpoint that it has kept itself; FBOSS by its old files, which the run's folder holds (never with a secret in them).
-    What has been changed since the run is left alone and told.
+    What has been changed since the run is left alone and told. By the waves of RUN, the last first: after each, what was up must still
+    be up, and in the end what was up before RUN. A wave that makes it worse, or --max-failed devices that cannot go back, stop the rest;
+    then ask for it again.
     """
     context.exit(_carry_on(run, "rollback", options))
 
@@ -135,7 +139,9 @@ def _carry_on(run: str, verb: str, options: dict[str, Any]) -> int:
         live = open_live(text=kept, **options)
         note = f"{options['spec']} is another one now: the run is finished by the spec that it was made of"
         click.echo(note, err=True)
-    run_options = Options(record.started.timer_s, options["gate_timeout"], options["max_parallel"])
+    run_options = Options(
+        record.started.timer_s, options["gate_timeout"], options["max_parallel"], options["max_failed"]
+    )
     one = operator(live, run_options, WAVE_SIZE, None, as_json=options["as_json"])
     text = f"{verb.capitalize()} run {record.id} ({record.status}: {_counts(record)})?"
     if not (options["auto_approve"] or ask(text)):

@@ -41,7 +41,8 @@ class Fleet:
     """All devices. `hook(device, point)` is called at each point of each action and may raise, kill, or wait.
 
     `cables`: a session over one is up while both ends have the same MTU. `faults`: device -> words: keeps (a difference),
-    never-agrees (with far ends after the change), breaks-bgp, breaks-link, no-difference. `folder`: states in files, else in memory.
+    never-agrees (with far ends after the change), breaks-bgp, breaks-link, breaks-back (BGP, in the first state),
+    no-difference. `folder`: states in files, else in memory.
     """
 
     clock: Clock
@@ -190,7 +191,8 @@ class FakeDevice:
 
     def bgp(self) -> list[BgpSession]:
         state = self._do("bgp")
-        broken = self._has("breaks-bgp") and state["running"] != state["first"]
+        is_first = state["running"] == state["first"]
+        broken = self._has("breaks-back") if is_first else self._has("breaks-bgp")
         return [
             BgpSession(peer, 65000, "idle" if (broken and i == 0) or self._differs(i) else "established", 1, 1, None)
             for i, peer in enumerate(PEERS)
