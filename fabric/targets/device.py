@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact, DeviceRef
@@ -118,3 +118,11 @@ class Device(Protocol):
 
     def interfaces(self) -> list[InterfaceState]:
         """All interfaces."""
+
+
+@runtime_checkable
+class Examined(Protocol):
+    """A device that can say more of its health than its sessions and links do: those of a kind that has none, as subnet managers."""
+
+    def problems(self) -> list[str]:
+        """What is wrong now, one sentence each; with a change under its timer, also what of it was not taken. Raises DeviceError."""

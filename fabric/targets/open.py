@@ -13,7 +13,9 @@ def preload(targets: Collection[str]) -> None:
     if "eos" in targets:
         import fabric.targets.eos.device
     if "fboss" in targets:
-        import fabric.targets.fboss.device  # noqa: F401
+        import fabric.targets.fboss.device
+    if "opensm" in targets:
+        import fabric.targets.opensm.device  # noqa: F401
     import netmiko
     import paramiko  # noqa: F401
 
@@ -22,6 +24,8 @@ def preload(targets: Collection[str]) -> None:
 
 def open_device(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes], bytes]) -> Device:
     """The driver of `ref`; it connects when first used. `fill` replaces the secrets' placeholders in what is sent.
+
+    `model` is the switch's, or the flavour of an SM.
 
     DeviceError for a target that has no driver.
     """
@@ -33,4 +37,8 @@ def open_device(ref: DeviceRef, model: str, login: Login, fill: Callable[[bytes]
         from fabric.targets.fboss.device import FbossDevice
 
         return FbossDevice(ref, login, fill)
+    if ref.target == "opensm":
+        from fabric.targets.opensm.device import OpensmDevice
+
+        return OpensmDevice(ref, login, fill, flavour="nvidia" if model == "nvidia" else "opensm")
     raise DeviceError(f"{ref.name} ({model}): there is no driver for {ref.target!r}")

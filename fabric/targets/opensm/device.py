@@ -27,15 +27,24 @@ TOOLS = ("opensm", "sminfo", "smpquery", "saquery", "systemctl", "systemd-run", 
 
 
 class OpensmDevice:
-    """One SM host. `fill` puts the secrets into a file just before it is sent; `flavour` says whose opensm it runs."""
+    """One SM host. `fill` puts the secrets into a file just before it is sent.
+
+    `flavour` says whose opensm it runs, `etc` where its files are.
+    """
 
     def __init__(
-        self, ref: DeviceRef, login: Login, fill: Callable[[bytes], bytes], *, flavour: Flavour = "opensm"
+        self,
+        ref: DeviceRef,
+        login: Login,
+        fill: Callable[[bytes], bytes],
+        *,
+        flavour: Flavour = "opensm",
+        etc: str = ETC,
     ) -> None:
         self.ref = ref
-        self._fill, self._flavour = fill, flavour
+        self._fill, self._flavour, self._etc = fill, flavour, etc
         self._connection = Connection(login, "linux", ref.name, cli=False)
-        self._box = SwapBox(self._connection, ETC)
+        self._box = SwapBox(self._connection, etc)
 
     def reconnect(self) -> None:
         """See Device."""
@@ -50,20 +59,23 @@ class OpensmDevice:
     def read(self, paths: Sequence[str]) -> dict[str, bytes | None]:
         """The files as far as opensm runs them: one that lies on disk and is not in force begins with a line that says why."""
         state = self._state(paths)
-        return {path: device_state.in_force(path, content, state) for path, content in self._box.files(paths).items()}
+        return {
+            path: device_state.in_force(self._etc, path, content, state)
+            for path, content in self._box.files(paths).items()
+        }
 
     def stage(self, artifacts: Sequence[Artifact], token: str, absent: Sequence[str] = ()) -> Staged:
         """See Device. The strict check of the files is ours: opensm takes a broken partitions file for "all are in the default one"."""
         new = {artifact.path: self._filled(artifact) for artifact in artifacts}
-        device_files.check(self.ref.name, new, self._flavour)
+        device_files.check(self.ref.name, self._etc, new, self._flavour)
         self._must_take(new)
         self._box.clear_way()
         wanted: dict[str, bytes | None] = {**new, **dict.fromkeys(absent)}
         old, state = self._box.files(list(wanted)), self._state(list(wanted))
-        reasons = {path: device_state.not_in_force(path, old[path], state) for path in wanted}
+        reasons = {path: device_state.not_in_force(self._etc, path, old[path], state) for path in wanted}
         changed = {path: (old[path], content) for path, content in wanted.items() if old[path] != content}
         effect = self._effect(changed, reasons, state)
-        manager = device_files.manager(wanted, self._flavour)
+        manager = device_files.manager(self._etc, wanted, self._flavour)
         hooks = device_scripts.hooks(manager, effect, list(wanted), ran_before=bool(state.now))
         look = {"look.sh": device_scripts.look_since(self._box.folder(token), manager)}
         modes = {artifact.path: artifact.mode for artifact in artifacts}
@@ -102,15 +114,17 @@ class OpensmDevice:
     def problems(self) -> list[str]:
         """See Examined and `device_look`: is the subnet well, and with a change under its timer, was all of it taken as it stands?"""
         token = self._box.committed()
-        files = self._box.files([CONF])
-        conf = device_files.conf_of(files, self._flavour)
+        files = self._box.files([f"{self._etc}/{CONF}"])
+        conf = device_files.conf_of(self._etc, files, self._flavour)
         engine = device_files.engine(conf)
-        if not token:
-            manager = device_files.manager(files, self._flavour)
-            return device_look.problems(self._look(device_scripts.look_now(manager)), engine, {})
+        if not token or files[f"{self._etc}/{CONF}"] is None:
+            look = self._look(device_scripts.look_now(device_files.manager(self._etc, files, self._flavour)))
+            return (
+                device_look.problems(look, engine, {}) if files[f"{self._etc}/{CONF}"] is not None else look.stopped()
+            )
         files |= self._box.files([path for path in [device_files.partitions_path(conf)] if path])
         look = self._look(f"/bin/sh {shlex.quote(self._box.folder(token))}/look.sh")
-        return device_look.problems(look, engine, device_files.tables(files, self._flavour))
+        return device_look.problems(look, engine, device_files.tables(self._etc, files, self._flavour))
 
     def version(self) -> Version:
         """Host name and up time of Linux, version of opensm."""
@@ -139,7 +153,9 @@ class OpensmDevice:
     # -------------------------------------------------------------------------------------------------------- inside
 
     def _state(self, paths: Sequence[str]) -> State:
-        return device_state.read_state(self._box.must_run(device_scripts.state_script(paths)).text, self.ref.name)
+        return device_state.read_state(
+            self._box.must_run(device_scripts.state_script(self._etc, paths)).text, self.ref.name
+        )
 
     def _look(self, command: str) -> device_look.Look:
         return device_look.read_look(self._connection.run(command, timeout=self._box.long).text, self.ref.name)
@@ -156,7 +172,7 @@ class OpensmDevice:
             hint = "install opensm and infiniband-diags"
             raise DeviceRefusedError(f"{self.ref.name}: it has no {', '.join(missing)}", hint=hint)
         known = self._box.must_run(device_scripts.KNOWN_KEYS).text.split()
-        conf = device_files.conf_of(files, self._flavour)
+        conf = device_files.conf_of(self._etc, files, self._flavour)
         unknown = device_files.unknown_keys(conf, frozenset(known))
         if unknown:
             lines = [
@@ -168,7 +184,7 @@ class OpensmDevice:
     def _effect(
         self, changed: Mapping[str, tuple[bytes | None, bytes | None]], reasons: Mapping[str, str], state: State
     ) -> Effect:
-        if not state.now or reasons.get(CONF):
+        effect = effect_of(self._etc, changed, self._flavour)
+        if effect != "stop" and (not state.now or reasons.get(f"{self._etc}/{CONF}")):
             return "restart"
-        effect = effect_of(changed, self._flavour)
         return "reload" if effect == "none" and any(reasons.values()) else effect

@@ -10,6 +10,7 @@ from fabric.design.ib.model import Flavour
 from fabric.targets.device import DeviceRefusedError
 from fabric.targets.opensm.conf import Conf, read_conf
 from fabric.targets.opensm.device_scripts import CONF, Manager
+from fabric.targets.opensm.linting import lint
 from fabric.targets.opensm.partitions import DEFAULT_PKEY, read_partitions, read_rules
 from fabric.targets.opensm.values import NO_FALLBACK
 
@@ -22,13 +23,9 @@ OLD_NAMES = frozenset({"dimn_ports_file"})
 _SECRET = re.compile(r"^([ +-]?\s*\w*key\w*\s+)\S.*", re.MULTILINE)
 
 
-def check(device: str, files: Mapping[str, bytes], flavour: Flavour) -> None:
+def check(device: str, etc: str, files: Mapping[str, bytes], flavour: Flavour) -> None:
     """The strict reading of what would be sent: opensm refuses nothing. DeviceRefusedError names every problem."""
-    conf = conf_of(files, flavour)
-    lines = [str(problem) for problem in conf.problems] if CONF in files else []
-    partitions = files.get(partitions_path(conf))
-    if partitions is not None:
-        lines += [str(problem) for problem in read_rules(partitions)[1]]
+    lines = [str(problem) for problem in lint(files, flavour, conf=f"{etc}/{CONF}")] if files else []
     if lines:
         raise DeviceRefusedError(f"{device}: {lines[0]}", lines)
 
@@ -38,14 +35,14 @@ def unknown_keys(conf: Conf, known: Collection[str]) -> list[str]:
     return [name for name in conf.values if name not in known and name not in OLD_NAMES]
 
 
-def conf_of(files: Mapping[str, bytes | None], flavour: Flavour) -> Conf:
+def conf_of(etc: str, files: Mapping[str, bytes | None], flavour: Flavour) -> Conf:
     """The settings of the opensm.conf among the files; only defaults when there is none."""
-    return read_conf(files.get(CONF) or b"", flavour)
+    return read_conf(files.get(f"{etc}/{CONF}") or b"", flavour)
 
 
 def partitions_path(conf: Conf) -> str:
     """Where the partitions file lies."""
-    return conf.text("partition_config_file") or ""
+    return conf.path("partition_config_file")
 
 
 def engine(conf: Conf) -> str:
@@ -54,21 +51,21 @@ def engine(conf: Conf) -> str:
     return first if first and first != NO_FALLBACK else "minhop"
 
 
-def manager(files: Mapping[str, bytes | None], flavour: Flavour) -> Manager:
+def manager(etc: str, files: Mapping[str, bytes | None], flavour: Flavour) -> Manager:
     """What the scripts need to know, from the files that will be in force."""
-    conf = conf_of(files, flavour)
+    conf = conf_of(etc, files, flavour)
     log = conf.text("log_file") or ""
     guid = conf.number("guid") or 0
-    sample = [port for port in tables(files, flavour) if port != guid]
-    return Manager(guid, log if log.startswith("/") else "", conf.true("accum_log_file"), tuple(sample))
+    sample = [port for port in tables(etc, files, flavour) if port != guid]
+    return Manager(etc, guid, log if log.startswith("/") else "", conf.true("accum_log_file"), tuple(sample))
 
 
-def tables(files: Mapping[str, bytes | None], flavour: Flavour) -> dict[int, frozenset[int]]:
+def tables(etc: str, files: Mapping[str, bytes | None], flavour: Flavour) -> dict[int, frozenset[int]]:
     """The P_Keys that the SM's own port and a sample of ports must hold: the first and the last of each partition.
 
     Raises FabricError for a partitions file that opensm would read otherwise than it is meant.
     """
-    conf = conf_of(files, flavour)
+    conf = conf_of(etc, files, flavour)
     text = files.get(partitions_path(conf))
     own = conf.number("guid") or 0
     if text is None:

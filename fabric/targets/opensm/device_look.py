@@ -47,6 +47,10 @@ class Look:
     stdout: Sequence[str] = ()
     pkeys: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
+    def stopped(self) -> list[str]:
+        """What is wrong on a host that is to run no opensm."""
+        return ["opensm runs, and it has no opensm.conf"] if self.runs else []
+
 
 def read_look(answer: str, name: str) -> Look:
     """Reads the answer; DeviceError when it is none."""

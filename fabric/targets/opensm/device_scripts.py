@@ -7,15 +7,15 @@ those of infiniband-diags; on a host of several HCAs they are told the one that 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fabric.targets.opensm.effect import Effect
 from fabric.targets.swap import DIFFERS, Hooks
 
-CONF = "/etc/opensm/opensm.conf"
-LOADED = "/etc/opensm/.fabric-loaded"
-"""What the running opensm has read, as we know it: its identity (boot, process, start), then the sum of each of our files."""
+CONF = "opensm.conf"
+LOADED = ".fabric-loaded"
+"""In opensm's folder, what the running opensm has read: its identity (boot, process, start), then the sum of each of our files."""
 UP_S = 30
 """Seconds that opensm gets to bind to its port and answer after a start: on a test fabric it took 0.2 s (our choice)."""
 LINES = 400
@@ -39,13 +39,15 @@ cut -d' ' -f1 keys; status=$?; cd /; rm -rf -- "$folder"; exit "$status"
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """What the scripts must know of the SM: its port GUID (0: any), its log file, whether it keeps the log at a start, and the ports whose
-    P_Keys are looked at.
+    """What the scripts must know of the SM: opensm's folder, its port GUID (0: any), its log file, whether it keeps the log at a start.
+
+    `sample`: the ports whose P_Keys are looked at.
     """
 
-    guid: int
-    log: str
-    keeps_log: bool
+    etc: str
+    guid: int = 0
+    log: str = ""
+    keeps_log: bool = True
     sample: tuple[int, ...] = ()
 
 
@@ -119,8 +121,8 @@ hand_over() {{  # hand_over SECONDS: the standby becomes master, so that the sub
 def functions(manager: Manager) -> str:
     """The shell functions that all scripts begin with."""
     return _FUNCTIONS.format(
-        conf=shlex.quote(CONF),
-        loaded=shlex.quote(LOADED),
+        conf=shlex.quote(f"{manager.etc}/{CONF}"),
+        loaded=shlex.quote(f"{manager.etc}/{LOADED}"),
         guid=f"{manager.guid:016x}",
         log=shlex.quote(manager.log),
         keeps_log=int(manager.keeps_log),
@@ -130,23 +132,33 @@ def functions(manager: Manager) -> str:
 
 def hooks(manager: Manager, effect: Effect, paths: Sequence[str], ran_before: bool) -> Hooks:
     """The steps around the swap. `paths` are all our files; `ran_before`: opensm ran, so that going back means that it runs again."""
-    files = shlex.join(paths)
-    before: list[str] = []
-    act: list[str] = []
-    undo = [f"if [ -e yield.keep ]; then put yield.keep {shlex.quote(CONF)} || failed=1; fi"]
-    if effect == "restart":
-        before = ['hand_over "$(($1 / 3))" || undo "no standby took over as master; opensm was not restarted"']
-        act = ['restart_sm || undo "opensm does not come up with the new files"', f"keep_loaded {files}"]
-    elif effect == "reload":
-        act = ['reload_sm && answers 20 || undo "opensm does not answer after its reload"', f"keep_loaded {files}"]
+    keep = f"keep_loaded {shlex.join(paths)}"
+    undo = ['if [ -e yield.keep ]; then put yield.keep "$conf" || failed=1; fi']
     if effect != "none" and not ran_before:
-        undo += ["systemctl stop opensm || failed=1", f"rm -f -- {shlex.quote(LOADED)}"]
+        undo += ["systemctl stop opensm || failed=1", 'rm -f -- "$loaded"']
     elif effect == "reload":
-        undo += [f"if runs; then reload_sm; else restart_sm; fi && keep_loaded {files} || failed=1"]
-    elif effect == "restart":
-        undo += [f"restart_sm && keep_loaded {files} || failed=1"]
-    confirm = [f'answers 5 || fail {DIFFERS} "opensm does not run"'] if effect != "none" else []
-    return Hooks(functions(manager), before, act, undo, confirm)
+        undo += [f"if runs; then reload_sm; else restart_sm; fi && {keep} || failed=1"]
+    elif effect != "none":
+        undo += [f"restart_sm && {keep} || failed=1"]
+    before, act, confirm = _ACTS[effect]
+    return Hooks(
+        functions(manager), before, [*act, *([keep] if effect in ("reload", "restart") else [])], undo, confirm
+    )
+
+
+_HAND_OVER = 'hand_over "$(($1 / 3))" || undo "no standby took over as master; opensm was not restarted"'
+_RUNS = f'answers 5 || fail {DIFFERS} "opensm does not run"'
+_ACTS: Mapping[Effect, tuple[list[str], list[str], list[str]]] = {
+    "none": ([], [], []),
+    "reload": ([], ['reload_sm && answers 20 || undo "opensm does not answer after its reload"'], [_RUNS]),
+    "restart": ([_HAND_OVER], ['restart_sm || undo "opensm does not come up with the new files"'], [_RUNS]),
+    "stop": (
+        [_HAND_OVER],
+        ['systemctl stop opensm || undo "opensm does not stop"', 'rm -f -- "$loaded"'],
+        [f'runs && fail {DIFFERS} "opensm runs"'],
+    ),
+}
+"""For each effect: before the swap, after it, before it is confirmed."""
 
 
 _LOOK = """
@@ -197,9 +209,9 @@ def look_since(folder: str, manager: Manager) -> str:
     )
 
 
-def state_script(paths: Sequence[str]) -> str:
+def state_script(etc: str, paths: Sequence[str]) -> str:
     """Prints what `device_state` reads: which opensm runs, what it is known to have read, when each file was written."""
-    return f"""{functions(Manager(0, "", keeps_log=True))}
+    return f"""{functions(Manager(etc))}
 echo "@now $(identity)"
 for pid in $(pids); do
   ticks=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabric.targets.device import DeviceError
+from fabric.targets.opensm.device_scripts import CONF
 from fabric.targets.swap import sha256
 
-FOLDER = "/etc/opensm/"
 NOTE = "# not in force: "
 """Begins the line that stands for "this file is on disk, and opensm runs something else" where files are compared."""
 _SLACK_S = 1
@@ -54,12 +54,12 @@ def read_state(answer: str, name: str) -> State:
     return State(now, started, loaded, sums, written)
 
 
-def not_in_force(path: str, content: bytes | None, state: State) -> str:
-    """Why a file on disk is not what opensm runs; "" when it is, or when it is none of opensm's."""
-    if content is None or not path.startswith(FOLDER):
+def not_in_force(etc: str, path: str, content: bytes | None, state: State) -> str:
+    """Why a file on disk is not what opensm runs; "" when it is, or when it does not lie in opensm's folder `etc`."""
+    if content is None or not path.startswith(f"{etc}/"):
         return ""
     if not state.now:
-        return "opensm does not run" if path.endswith("/opensm.conf") else ""
+        return "opensm does not run" if path == f"{etc}/{CONF}" else ""
     if state.loaded == state.now and path in state.sums:
         return "" if state.sums[path] == sha256(content) else "it was changed after opensm read it"
     if state.written.get(path, 0) <= state.started + _SLACK_S:
@@ -67,7 +67,7 @@ def not_in_force(path: str, content: bytes | None, state: State) -> str:
     return "it was written after opensm started"
 
 
-def in_force(path: str, content: bytes | None, state: State) -> bytes | None:
+def in_force(etc: str, path: str, content: bytes | None, state: State) -> bytes | None:
     """The file as far as opensm runs it: its content, after a line that says why when it is not in force."""
-    why = not_in_force(path, content, state)
+    why = not_in_force(etc, path, content, state)
     return f"{NOTE}{why}\n".encode() + (content or b"") if why else content

@@ -1,4 +1,4 @@
-"""What a change of opensm's files takes to be in force: nothing, a SIGHUP, or a restart.
+"""What a change of opensm's files takes to be in force: nothing, a SIGHUP, or a restart (or that it stops).
 
 opensm reads its configuration again at SIGHUP, but takes only some keys then; the others wait for a restart without a word. What stands
 in the files that it names is read again at each heavy sweep, which a SIGHUP starts (measured; see `keys`).
@@ -13,18 +13,18 @@ from fabric.design.ib.model import Flavour
 from fabric.targets.opensm.conf import NULL, Conf, read_conf
 from fabric.targets.opensm.keys import REPEATED, known_keys
 
-Effect = Literal["none", "reload", "restart"]
+Effect = Literal["none", "reload", "restart", "stop"]
 CONF_NAME = "opensm.conf"
 
 
-def effect_of(changed: Mapping[str, tuple[bytes | None, bytes | None]], flavour: Flavour) -> Effect:
-    """What the change of these files takes: path -> (old, new), None for no file. Files outside of opensm's folder take nothing."""
+def effect_of(etc: str, changed: Mapping[str, tuple[bytes | None, bytes | None]], flavour: Flavour) -> Effect:
+    """What the change of these files takes: path -> (old, new), None for no file. Files outside of opensm's folder `etc` take nothing."""
     found: Effect = "none"
     for path, (old, new) in changed.items():
-        if not path.startswith("/etc/opensm/"):
+        if not path.startswith(f"{etc}/"):
             continue
-        if path.rpartition("/")[2] == CONF_NAME and restart_keys(old or b"", new or b"", flavour):
-            return "restart"
+        if path == f"{etc}/{CONF_NAME}" and (new is None or restart_keys(old or b"", new, flavour)):
+            return "stop" if new is None else "restart"
         if old != new:
             found = "reload"
     return found
