@@ -97,9 +97,9 @@ def test_kill_daemon(faulty_lab: LabUnderTest, daemon: str) -> None:
 
 def test_drop_ssh_for_a_time(faulty_lab: LabUnderTest) -> None:
     address = "10.0.1.17"
-    faulty_lab.fault("drop-ssh", "z01-rtsw001", "--for", "2")
+    faulty_lab.fault("drop-ssh", "z01-rtsw001", "--for", "8")  # longer than a busy machine takes to start ssh
     assert faulty_lab.ssh("root", address, "true", check=False).returncode == 255
-    wait_until(lambda: faulty_lab.ssh("root", address, "true", check=False).returncode == 0, timeout=10)
+    wait_until(lambda: faulty_lab.ssh("root", address, "true", check=False).returncode == 0, timeout=20)
     assert faulty_lab.fault("list") == ""
 
 
