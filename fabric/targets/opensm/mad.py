@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from fabric.errors import FabricError
-from fabric.forwarding.lfts import BLOCK, Lfts, from_blocks
+from fabric.forwarding.tables import BLOCK, Lfts, from_blocks
 from fabric.targets.opensm import mad_discover, mad_lib
 from fabric.targets.opensm import mad_packet as packet
 from fabric.targets.opensm import mad_parse as parse
