@@ -44,9 +44,12 @@ def sweep(lab: Lab) -> None:
 
 def execute(lab: Lab, spec: Path, node: str | None, command: Sequence[str]) -> int:
     """`lab exec`."""
+    from fabric.design.load import load_spec
     from fabric.lab.ib import seat
 
-    return seat.run(command, lab, {})
+    if node is not None:
+        return seat.run_on(node, command, lab)
+    return seat.run(command, lab, load_spec(spec).value)
 
 
 def logs(lab: Lab, node: str) -> dict[str, Path]:

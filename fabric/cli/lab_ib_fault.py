@@ -37,7 +37,7 @@ def parse_counters(words: Sequence[str]) -> dict[str, int]:
 
 def make(lab: Lab, kind: str, arguments: dict[str, Any]) -> None:
     """Make a fault and say what it was and what came of it."""
-    if arguments.pop("b", None) is not None and kind == "cut":
+    if kind == "cut" and arguments.pop("b", None) is not None:
         raise FabricError("in an InfiniBand lab `cut` takes one port", hint="fabric lab fault SPEC cut NODE:PORT")
     before = _sweeps(lab)
     fault = control.ask(lab.folder, "fault", kind=kind, arguments=arguments)["fault"]
@@ -58,7 +58,7 @@ def restore(lab: Lab, number: int | None) -> None:
         _wait_swept(lab, before)
     _wait_managers(lab, [fault["host"] for fault in undone if fault["kind"] == "kill-sm"])
     if undone and not control.ask(lab.folder, "faults")["faults"]:
-        control.ask(lab.folder, "clear", timeout_s=_CLEAR_S)
+        control.ask(lab.folder, "clear", limit_s=_CLEAR_S)
 
 
 def _sweeps(lab: Lab) -> int:

@@ -120,7 +120,7 @@ def _first(name: str, kind: str, folder: Path, binds: Mapping[str, str], writer:
         outside = Path("/proc/self").readlink()
         os.write(writer, f"{outside}\n".encode())
         syscalls.sethostname(name)
-        _mounts(folder, binds)
+        mounts(folder, binds)
         _write_sysctls(kind)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -145,21 +145,24 @@ def _reap() -> None:
             return
 
 
-def _mounts(folder: Path, binds: Mapping[str, str]) -> None:
+def mounts(folder: Path, binds: Mapping[str, str]) -> None:
+    """Make this mount namespace that of the node whose folder is `folder`; `binds` as for `create`."""
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = folder / "overlay"
     root.mkdir(exist_ok=True)
     syscalls.mount("lab", str(root), "tmpfs", options="mode=755")
     frr = root / "frr"
     frr.mkdir()
-    syscalls.bind("/etc/frr", str(frr))
+    has_frr = Path("/etc/frr").is_dir()  # not where only an InfiniBand lab runs
+    if has_frr:
+        syscalls.bind("/etc/frr", str(frr))
     for place in _OVERLAID:
         upper, work = root / place / "upper", root / place / "work"
         upper.mkdir(parents=True)
         work.mkdir()
         syscalls.mount("lab", f"/{place}", "overlay", options=f"lowerdir=/{place},upperdir={upper},workdir={work}")
-    Path("/etc/frr").mkdir(exist_ok=True)
-    syscalls.bind(str(frr), "/etc/frr")
+    if has_frr:
+        syscalls.bind(str(frr), "/etc/frr")
     syscalls.mount("lab", "/dev/shm", "tmpfs", options="mode=1777")  # noqa: S108 - the place, not a temporary file
     _copy_files(folder / FILES, Path("/"))
     for place, source in binds.items():

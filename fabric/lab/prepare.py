@@ -26,7 +26,7 @@ KEY = "id_ed25519"
 def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool) -> None:
     """Write everything that the supervisor needs into the lab's state folder."""
     folder = lab.folder
-    _keygen(folder / KEY, "operator")
+    keygen(folder / KEY, "operator")
     public = (folder / f"{KEY}.pub").read_text(encoding="ascii")
     job = ClusterJob(cluster.fabric, cluster.loaded.text_sha256, base_dir=cluster.loaded.path.parent)
     known = []
@@ -39,10 +39,10 @@ def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool) -
             place / "files" / lldp.CONFIG.lstrip("/"),
             lldp.config_text(node.name, node.kind, node.ports, settings["description"]),
         )
-        _accounts(place / "files" / "etc", node, public)
-        _names(place / "files" / "etc", node)
+        accounts(place / "files" / "etc", node, public)
+        names(place / "files" / "etc", node)
         if node.kind != "host":
-            known.append(_ssh(place, node))
+            known.append(ssh_server(place, node))
             _startup(place / "startup", node, job, cluster, blank=blank)
         if node.kind == "fboss":
             fboss_box(place, settings["settings"]["model"])
@@ -65,7 +65,8 @@ def operator_environment(lab: Lab, cluster: Cluster) -> dict[str, str]:
     }
 
 
-def _keygen(path: Path, comment: str) -> None:
+def keygen(path: Path, comment: str) -> None:
+    """An SSH key pair without a passphrase at `path`."""
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)])
 
 
@@ -97,7 +98,7 @@ def _write(path: Path, text: str, mode: int = 0o644) -> None:
     path.chmod(mode)
 
 
-def _accounts(etc: Path, node: LabNode, public: str) -> None:
+def accounts(etc: Path, node: LabNode, public: str) -> None:
     """passwd, group, shadow and keys. The operator is root under another name: what runs on a switch as its user may all that EOS lets it."""
     shell = "/usr/local/bin/fabric-eos-cli" if node.kind == "eos" else "/bin/bash"
     mine = (OPERATOR, "root")
@@ -115,17 +116,17 @@ def _accounts(etc: Path, node: LabNode, public: str) -> None:
     (etc.parent / home.lstrip("/") / OPERATOR).mkdir(parents=True)
 
 
-def _names(etc: Path, node: LabNode) -> None:
+def names(etc: Path, node: LabNode) -> None:
     """The node's name, which lldpd looks up as it starts. Asking the machine's name server, which no lab reaches, takes it ten seconds."""
     _write(etc / "hostname", f"{node.name}\n")
     _write(etc / "hosts", f"127.0.0.1 localhost\n127.0.1.1 {node.name}\n::1 localhost\n")
     _write(etc / "resolv.conf", "")
 
 
-def _ssh(place: Path, node: LabNode) -> str:
+def ssh_server(place: Path, node: LabNode) -> str:
     """The configuration and host key of sshd, and the EOS login shell; returns the line for known_hosts."""
     key = place / "ssh_host_ed25519_key"
-    _keygen(key, node.name)
+    keygen(key, node.name)
     address = node.management.split("/")[0]
     lines = [
         "Port 22", f"ListenAddress {address}", f"HostKey {key}", "AuthorizedKeysFile /etc/ssh/lab_keys /etc/ssh/keys/%u",

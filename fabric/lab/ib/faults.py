@@ -129,8 +129,7 @@ class Faults:
         far = self.wiring.far(socket)
         said = []
         if width is not None:
-            end = socket if self.wiring.is_switch(socket[0]) else far  # the tool would change an HCA's LID as well
-            self._set_width(end, WIDTHS[width])
+            self._set_width(socket, WIDTHS[width])
             said.append(f"width {width}")
         counters = counters or ({} if width else COUNTERS)
         for name, value in counters.items():
@@ -144,7 +143,7 @@ class Faults:
         for name in fault["counters"]:
             self._counter(socket, name, 0)
         if fault["width"]:
-            self._set_width(socket if self.wiring.is_switch(socket[0]) else self.wiring.far(socket), WIDTHS["4x"])
+            self._set_width(socket, WIDTHS["4x"])
 
     def _counter(self, socket: Socket, name: str, value: int) -> None:
         if not name.isalnum():
@@ -153,12 +152,15 @@ class Faults:
         if "has been set" not in said:
             raise FabricError(f"ibsim knows no counter {name!r}: {said or 'it said nothing'}")
 
-    def _set_width(self, end: Socket, value: int) -> None:
-        route = self.wiring.route(self._managers.lab["seat"], end[0])
-        argv = ["ibportstate", "-D", route, str(end[1]), "width", str(value)]
+    def _set_width(self, socket: Socket, value: int) -> None:
+        """At both ends, else the simulator trains it back; but not at an HCA, whose LID the tool would change as well."""
         env = client.environment(self._managers.lab["socket"], self._managers.lab["seat"])
-        if not client.run_tool(argv, env, self._folder / "run"):
-            raise FabricError(f"the width of {words(end)} could not be changed: it does not answer")
+        for end in (socket, self.wiring.far(socket)):
+            if self.wiring.is_switch(end[0]):
+                route = self.wiring.route(self._managers.lab["seat"], end[0])
+                argv = ["ibportstate", "-D", route, str(end[1]), "width", str(value)]
+                if not client.run_tool(argv, env, self._folder / "run"):
+                    raise FabricError(f"the width of {words(end)} could not be changed: it does not answer")
 
     # --- subnet managers ----------------------------------------------------------------------------------------------
     def _kill(self, host: str | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fabric.lab.ib.places import CONF, SmPlace
 OPENSM = "/usr/sbin/opensm"
 _STATE = re.compile(rb"Entering ([A-Z]+) state|SUBNET UP|Errors during initialization|No routing engine able")
 _STOP_S = 10.0
+STOPPED = "opensm was stopped"
 
 
 @dataclass(slots=True)
@@ -61,6 +62,10 @@ class Managers:
         """Of the running opensm; 0 when none runs."""
         return self.lives[host].process.pid if self.runs(host) else 0
 
+    def failed(self, host: str) -> bool:
+        """Did its opensm end otherwise than by being stopped?"""
+        return self.ended.get(host, STOPPED) != STOPPED
+
     def start(self, host: str) -> None:
         """Start opensm on a host; nothing when it runs."""
         if self.runs(host):
@@ -89,7 +94,7 @@ class Managers:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(_STOP_S)
-        self._over(host, "was killed" if number == signal.SIGKILL else "was stopped")
+        self._over(host, "was killed" if number == signal.SIGKILL else STOPPED.removeprefix("opensm "))
 
     def reload(self, host: str) -> None:
         """Have opensm re-read its files (SIGHUP: a heavy sweep)."""
@@ -105,7 +110,8 @@ class Managers:
             return
         done = subprocess.run(  # noqa: S603 - our own module, with its libraries
             [sys.executable, "-P", "-m", "fabric.lab.ib.form", str(place.folder)],
-            env={**nodekinds.environment("lab"), "PYTHONPATH": ":".join(self.lab["python_path"])}, capture_output=True, text=True, timeout=60, check=False,
+            env={**nodekinds.environment("lab"), "PYTHONPATH": ":".join(self.lab["python_path"])},
+            capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             raise FabricError((done.stderr.strip().splitlines() or ["the lab form of its files could not be made"])[-1])

@@ -11,9 +11,10 @@ from typing import Any
 from fabric.design.ib.model import Hca, Subnet
 from fabric.errors import FabricError
 from fabric.lab import secrets
-from fabric.lab.ib import client, form
+from fabric.lab.ib import box, client, form
 from fabric.lab.ib.net import TABLE, hca_id, net_records, net_size, switch_id
 from fabric.lab.ib.places import ETC, SmPlace
+from fabric.lab.prepare import KEY, keygen
 from fabric.lab.state import LAB_FILE, Lab
 
 WIRING_FILE = "wiring.json"
@@ -39,6 +40,8 @@ def prepare(
             say(f"for the simulator: {line}")
         for manager in subnet.managers[1:]:
             form.make(SmPlace.of(folder, manager.host), manager.host)
+    if namespaces:
+        _boxes(lab, managers)
     size = net_size(subnet, aggregation_nodes=aggregation_nodes)
     _write_json(
         folder / LAB_FILE,
@@ -83,6 +86,20 @@ def _manager(lab: Lab, subnet: Subnet, number: int) -> dict[str, Any]:
         "host": manager.host, "hca": manager.hca.name, "node": hca_id(manager.hca), "guid": f"{manager.hca.port_guid:#018x}",
         "priority": manager.priority, "address": manager.address,
     }  # fmt: skip
+
+
+def _boxes(lab: Lab, managers: list[dict[str, Any]]) -> None:
+    """The SSH boxes, the operator's key, and the folder for what `fabric` keeps of changes, with the host keys in it."""
+    keygen(lab.folder / KEY, "operator")
+    public = (lab.folder / f"{KEY}.pub").read_text(encoding="ascii")
+    socket = client.socket_name(lab.folder)
+    known = [
+        box.prepare(SmPlace.of(lab.folder, item["host"]), item["host"], item["node"], item["address"], public, socket)
+        for item in managers
+        if item["address"]
+    ]
+    (lab.folder / "fabric").mkdir()
+    (lab.folder / "fabric" / "known_hosts").write_text("".join(known), encoding="utf-8")
 
 
 def _sm_files(lab: Lab, subnet: Subnet, host: str, base_dir: Path) -> None:

@@ -14,27 +14,54 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabric.lab import enter, proc
+from fabric.errors import FabricError
+from fabric.lab import control, enter, proc, secrets
 from fabric.lab.ib import client
+from fabric.lab.prepare import KEY, OPERATOR
 from fabric.lab.state import Lab
+from fabric.spec.cluster import ClusterSpec
+
+BOX_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def environment(lab: Lab, data: dict[str, Any]) -> dict[str, str]:
+def environment(lab: Lab, data: dict[str, Any], spec: ClusterSpec) -> dict[str, str]:
     """What a command at the seat gets beside our own environment.
 
     `FABRIC_SM_LOGS` is the folder in which `HOST/opensm.log` and `HOST/opensm.out` (standard output) lie.
     """
     node = os.environ.get("SIM_HOST") or data["seat"]
     found = {**client.environment(data["socket"], node), "FABRIC_SM_LOGS": str(lab.folder / "logs")}
-    return {**found, "FABRIC_STATE": str(lab.folder / "fabric")}
+    if data["namespaces"]:
+        found |= {
+            "FABRIC_USER": OPERATOR,
+            "FABRIC_KEY_FILE": str(lab.folder / KEY),
+            "FABRIC_STATE": str(lab.folder / "fabric"),
+        }
+    return {**found, **secrets.environment(spec)}
 
 
-def run(command: Sequence[str], lab: Lab, extra: dict[str, str]) -> int:
+def run(command: Sequence[str], lab: Lab, spec: ClusterSpec) -> int:
     """Run a command at the seat; returns its exit code."""
     data = lab.read()
-    env = {**environment(lab, data), **extra}
+    env = environment(lab, data, spec)
     with _folder(lab):
         return enter.run_inside(command, lab.first_process() if data["namespaces"] else None, None, env)
+
+
+def run_on(host: str, command: Sequence[str], lab: Lab) -> int:
+    """Run a command in the box of an SM host; where the lab has no boxes, as a client at the host's HCA."""
+    data = lab.read()
+    item = next((item for item in data["managers"] if item["host"] == host), None)
+    if item is None:
+        raise FabricError(
+            f"this lab has no SM host {host!r}",
+            hint="there are " + ", ".join(each["host"] for each in data["managers"]),
+        )
+    if not data["namespaces"]:
+        with _folder(lab):
+            return enter.run_inside(command, None, None, client.environment(data["socket"], item["node"]))
+    inner = control.ask(lab.folder, "daemon", node=host, daemon="sshd", action="query")["pid"]
+    return enter.run_inside(command, lab.first_process(), inner, {"PATH": BOX_PATH, "FABRIC_LAB_NODE": host})
 
 
 @contextlib.contextmanager

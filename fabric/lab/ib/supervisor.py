@@ -11,6 +11,7 @@ import json
 import os
 import selectors
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,9 +21,10 @@ from typing import Any
 from fabric.errors import FabricError
 from fabric.lab import supervisor as ethernet
 from fabric.lab.control import Listener
-from fabric.lab.ib import client
+from fabric.lab.ib import box, client
 from fabric.lab.ib.faults import Faults
 from fabric.lab.ib.managers import Managers
+from fabric.lab.ib.places import SmPlace
 from fabric.lab.ib.simulator import Simulator
 from fabric.lab.ib.status import status
 from fabric.lab.ib.wiring import Wiring
@@ -40,6 +42,7 @@ class Supervisor:
         self.managers = Managers(folder, lab)
         self.faults = Faults(folder, self.simulator, self.managers, Wiring.read(folder))
         self.started = time.monotonic()
+        self.boxes: dict[str, subprocess.Popen[bytes]] = {}
         self.came_up = False
         self.stopping = False
         self.operations: dict[str, Callable[[dict[str, Any], Say], dict[str, Any]]] = {
@@ -67,7 +70,8 @@ class Supervisor:
                     key.data()
                 self.managers.look()
                 self.simulator.runs()
-                _reap_strays([self.simulator.pid, *(life.process.pid for life in self.managers.lives.values())])
+                own = [life.process.pid for life in self.managers.lives.values()]
+                _reap_strays([self.simulator.pid, *own, *(each.pid for each in self.boxes.values())])
 
     def _read_lifeline(self, selector: selectors.BaseSelector) -> None:
         said = os.read(0, 64)
@@ -85,11 +89,18 @@ class Supervisor:
 
     def _boot(self, _request: dict[str, Any], say: Say) -> dict[str, Any]:
         self.simulator.start(say)
+        if self.lab["namespaces"]:
+            box.give_addresses(self.lab["managers"])
+            for item in self.lab["managers"]:
+                if item["address"]:
+                    self.boxes[item["host"]] = box.start(SmPlace.of(self.folder, item["host"]), item["host"])
         return {}
 
     def _daemon(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:
         host, daemon, action = request["node"], request["daemon"], request["action"]
         self.managers.spec(host)
+        if daemon == "sshd" and action == "query":
+            return {"pid": self._box(host).pid}
         if daemon != "opensm":
             raise FabricError(f"{host} has no daemon {daemon!r}", hint="there is opensm")
         if action in ("stop", "restart"):
@@ -98,7 +109,14 @@ class Supervisor:
             self.managers.start(host)
         if action == "reload":
             self.managers.reload(host)
-        return {"pid": self.managers.pid(host)}
+        return {"pid": self.managers.pid(host), "failed": self.managers.failed(host)}
+
+    def _box(self, host: str) -> subprocess.Popen[bytes]:
+        if host not in self.boxes:
+            raise FabricError(f"{host} has no SSH box in this lab", hint="it needs root, and an address in the spec")
+        if self.boxes[host].poll() is not None:
+            raise FabricError(f"{host}: sshd has ended", hint=f"fabric lab logs SPEC {host} sshd")
+        return self.boxes[host]
 
     def _status(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
         found = status(self.folder, self.simulator, self.managers)
@@ -108,7 +126,7 @@ class Supervisor:
         """Set all error counters back: a fault that is undone leaves discarded packets behind."""
         env = client.environment(self.lab["socket"], self.lab["seat"])
         argv = ["ibqueryerrors", "--clear-errors", "--clear-counts"]
-        return {"said": client.run_tool(argv, env, self.folder / "run", request["timeout_s"])}
+        return {"said": client.run_tool(argv, env, self.folder / "run", request["limit_s"])}
 
     def _stop(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
         self.stopping = True
