@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from fabric.design.fabric import Fabric
-from fabric.design.model import Link
+from fabric.design.model import Cabled
 from fabric.targets.facts import InterfaceState, LldpNeighbor
 from fabric.verify.lldp_names import Directory, is_data_port, port_key, port_names, printable, spelled
 from fabric.verify.observed import Network
@@ -21,11 +21,40 @@ as it is shut down; or it cannot be asked.
 """
 
 
+class Cable(Protocol):
+    """A declared cable, of Ethernet or InfiniBand: two devices, their ports, and what joins them."""
+
+    @property
+    def a(self) -> str:
+        """The upper device."""
+        ...
+
+    @property
+    def a_port(self) -> str | int:
+        """Its port."""
+        ...
+
+    @property
+    def b(self) -> str:
+        """The lower device."""
+        ...
+
+    @property
+    def b_port(self) -> str | int:
+        """Its port."""
+        ...
+
+    @property
+    def cabled(self) -> Cabled:
+        """Cable, length, speed."""
+        ...
+
+
 @dataclass(slots=True)
 class CablePlan:
     """Declared links that should be there, both ways by end; `ignored` are ends that may hold anything (planned, front-end)."""
 
-    links: list[Link]
+    links: Sequence[Cable]
     mate: dict[End, End] = field(default_factory=dict)
     link_of: dict[End, int] = field(default_factory=dict)
     ignored: set[End] = field(default_factory=set)
@@ -43,16 +72,17 @@ class CablePlan:
 
 def cable_plan(fabric: Fabric) -> CablePlan:
     """The plan of a fabric: links with a planned end are ignored, and so are front-end ports."""
-    plan = CablePlan([])
+    links: list[Cable] = []
+    plan = CablePlan(links)
     for link in fabric.links():
         a, b = (link.a, port_key(link.a_port)), (link.b, port_key(link.b_port))
         if link.planned or fabric.by_name[link.a].state == "planned":
             plan.ignored.update((a, b))
             continue
         plan.mate[a], plan.mate[b] = b, a
-        plan.link_of[a] = plan.link_of[b] = len(plan.links)
+        plan.link_of[a] = plan.link_of[b] = len(links)
         plan.names[a], plan.names[b] = link.a_port, link.b_port
-        plan.links.append(link)
+        links.append(link)
     for switch in fabric.switches:
         front = fabric.zones[switch.zone].ports.front_end if switch.role == "rtsw" else None
         if front is not None:
@@ -198,7 +228,7 @@ def _join(ears: Ears, claims: dict[End, End]) -> None:
 def ends(plan: CablePlan, number: int) -> tuple[End, End]:
     """The upper and the lower end of a link."""
     link = plan.links[number]
-    return (link.a, port_key(link.a_port)), (link.b, port_key(link.b_port))
+    return (link.a, port_key(str(link.a_port))), (link.b, port_key(str(link.b_port)))
 
 
 def devices_of(found: Iterable[End]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["pass", "fail", "unknown"]
-Kind = Literal["cabling", "routing", "qos"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Finding:
 
     @property
     def kind(self) -> str:
-        """The check's first word: cabling, routing, qos."""
+        """The check's first word: cabling, routing, qos, sm, ..."""
         return self.check.partition(".")[0]
 
 

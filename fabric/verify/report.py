@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fabric.verify.finding import Finding, count
+from fabric.words import counted
 
 SCHEMA = "fabric.validate/1"
 SHOWN = 6
@@ -88,7 +89,7 @@ def summary(findings: Sequence[Finding]) -> Iterator[str]:
             yield f"{kind}: {counts.failed:,} failed, {counts.unknown:,} unknown, {counts.passed:,} passed"
     unread = sum(finding.check == "read.device" for finding in findings)
     if unread:
-        yield f"WARNING: {unread:,} device{'s' if unread > 1 else ''} could not be read"
+        yield f"WARNING: {counted(unread, 'device')} could not be read"
     unknown = count(findings).unknown
     if unknown:
         yield f"WARNING: {unknown:,} result{'s are' if unknown > 1 else ' is'} unknown: not proven right, not proven wrong"

@@ -20,6 +20,7 @@ from fabric.verify.observed import Network, seen
 from fabric.verify.route_plan import Expected, Hops, RoutePlan
 from fabric.verify.route_table import same_hops
 from fabric.verify.sessions import judge_sessions
+from fabric.words import counted, verb
 
 SHOWN = 4
 _PLAN = "compare the BGP configuration of {names} with the declared one (fabric plan)"
@@ -32,7 +33,9 @@ def judge_routing(fabric: Fabric, plan: RoutePlan, network: Network) -> list[Fin
     routes.judge(Degraded(plan, sessions.down, routes.lacking()))
     found = sessions.findings
     if routes.consequences:
-        text = f"{sum(routes.consequences.values()):,} routes of {len(routes.consequences):,} switches lack a next hop, as they must"
+        lost = sum(routes.consequences.values())
+        where = counted(len(routes.consequences), "switch", "switches")
+        text = f"{counted(lost, 'route')} of {where} {verb(lost, 'lacks a next hop, as it', 'lack a next hop, as they')} must"
         found = [
             dataclasses.replace(f, evidence=(*f.evidence, text))
             if f.verdict == "fail" and f.check != "routing.unexpected-session"

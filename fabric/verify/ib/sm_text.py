@@ -1,0 +1,134 @@
+"""What an opensm wrote, read into values. It goes on after almost any mistake, and tells some only on its standard output.
+
+The patterns are those of opensm 3.3.23, measured. Both texts may hold several starts, one after the other: only the last one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Topic = Literal["partitions", "engine", "guids", "other"]
+
+_LOADED = re.compile(r"^\s*Loading Cached Option:\s*(\w+) = (.*?)\s*$")
+_TOKEN = re.compile(r'^\s*Unrecognized token: "(.*)"\s*$')
+_REJECTED = re.compile(r"^\s*(Invalid Cached Option Value:.*|-E- Parsing error in field.*|Warning: Cached Option.*)$")
+_LINE = re.compile(r"^\w{3} +\d+ [\d:]+ \d+ \[\w+\] 0x(?P<level>[0-9a-fA-F]+) -> (?P<text>.*)$")
+_ENGINE = re.compile(r"\b([\w-]+) tables configured on all switches")
+_ROOTS = re.compile(r"Fabric has (\d+) switches at rank 0 \(roots\)")
+_CNS = re.compile(r"CA ports \((\d+) of them CNs\)")
+_HARMLESS = ("Failed to setup routing engine 'no_fallback'",)
+"""It is no engine, and does work (reference, section 4.1)."""
+_BAD = re.compile(
+    r"PARSE (ERROR|WARN)|port 0x[0-9a-fA-F]+ not found|Errors during initialization|No routing engine able to success"
+)
+_TOPICS: tuple[tuple[Topic, re.Pattern[str]], ...] = (
+    ("partitions", re.compile(r"PARSE (ERROR|WARN)|prtn_|partition", re.IGNORECASE)),
+    ("guids", re.compile(r"ERR AB2[0-9A]|guid[ _]file|root guids", re.IGNORECASE)),
+    ("engine", re.compile(r"routing_engine|routing engine|ERR AB|ucast_mgr|ftree", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stdout:
+    """What the options became: `options` echoed (each differs from its default), `unknown` tokens, `rejected` values, in its own words.
+
+    `unbound`: it could not bind to its port and went away (its exit code is 0 then).
+    """
+
+    options: Mapping[str, str]
+    unknown: tuple[str, ...]
+    rejected: tuple[str, ...]
+    unbound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A bad line of the log, without its time; `count` of equal ones."""
+
+    topic: Topic
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the last start did: `engine` that made the tables last, `roots` and `compute` that ftree counted, bad lines, `verbose` bit seen.
+
+    `up`: the subnet was up. Bad lines of sweeps before the last one are history, and left out.
+    """
+
+    engine: str | None
+    roots: int | None
+    compute: int | None
+    complaints: tuple[Complaint, ...]
+    up: bool
+    verbose: bool
+
+
+def read_stdout(text: str) -> Stdout:
+    """Reads the standard output of the last start in `text`."""
+    lines = text.splitlines()
+    start = max((number for number, line in enumerate(lines) if line.startswith("Config file is")), default=0)
+    lines = lines[start:]
+    options: dict[str, str] = {}
+    for line in lines:
+        loaded = _LOADED.match(line)
+        if loaded:
+            options[loaded.group(1)] = loaded.group(2)
+    unknown = _each(match.group(1) for line in lines if (match := _TOKEN.match(line)))
+    rejected = _each(match.group(1).strip() for line in lines if (match := _REJECTED.match(line)))
+    unbound = any("Error from osm_opensm_bind" in line for line in lines)
+    return Stdout(options, unknown, rejected, unbound)
+
+
+def read_log(text: str) -> Log:
+    """Reads the log of the last start in `text`."""
+    lines = text.splitlines()
+    start = max((number for number, line in enumerate(lines) if "0x80 -> OpenSM " in line), default=0)
+    lines = lines[start:]
+    engine = roots = cns = None
+    verbose = False
+    for line in lines:
+        if match := _ENGINE.search(line):
+            engine = match.group(1)
+        elif match := _ROOTS.search(line):
+            roots = int(match.group(1))
+        elif match := _CNS.search(line):
+            cns = int(match.group(1))
+        verbose = verbose or "0x04 -> " in line
+    if any("No routing engine able to success" in line for line in _last_sweep(lines)):
+        engine = None
+    return Log(engine, roots, cns, _complaints(lines), any("SUBNET UP" in line for line in lines), verbose)
+
+
+def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
+    """Bad lines of the start and of the last sweep; what a sweep between complained of is over."""
+    first = next((n for n, line in enumerate(lines) if "Entering DISCOVERING" in line or "HEAVY SWEEP" in line), 0)
+    begun = next((n for n, line in enumerate(lines) if "_bind: Setting IS_SM" in line), first)
+    counted: dict[tuple[Topic, str], int] = {}
+    for line in (*lines[:begun], *_last_sweep(lines[begun:])):
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        said = str(match.group("text")).strip()
+        bad = int(match.group("level"), 16) & 1 or _BAD.search(said)
+        if bad and not any(word in said for word in _HARMLESS):
+            topic: Topic = next((name for name, pattern in _TOPICS if pattern.search(said)), "other")
+            counted[topic, said] = counted.get((topic, said), 0) + 1
+    return tuple(Complaint(topic, said, count) for (topic, said), count in counted.items())
+
+
+def _last_sweep(lines: Sequence[str]) -> Sequence[str]:
+    """The lines of the last heavy sweep and what came after it; without VERBOSE, of all after the last but one SUBNET UP."""
+    begins = [number for number, line in enumerate(lines) if "INITIATING HEAVY SWEEP" in line]
+    if begins:
+        return lines[begins[-1] :]
+    ups = [number for number, line in enumerate(lines) if line.endswith("-> SUBNET UP")]
+    return lines[ups[-2] + 1 :] if len(ups) > 1 else lines
+
+
+def _each(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))
