@@ -2,9 +2,10 @@
 
 FABRIC_USER           user on EOS (netops)
 FABRIC_FBOSS_USER     user on FBOSS (root)
+FABRIC_SM_USER        user on the hosts of subnet managers (root)
 FABRIC_PASSWORD       password; without one, keys
 FABRIC_KEY_FILE       private key; without one, the ssh-agent and the user's own keys
-FABRIC_VAULT_FILE     ansible-vault with fabric_user, fabric_fboss_user, fabric_password (the environment wins)
+FABRIC_VAULT_FILE     ansible-vault with fabric_user, fabric_fboss_user, fabric_sm_user, fabric_password (the environment wins)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Credentials:
 
     user: str = "netops"
     fboss_user: str = "root"
+    sm_user: str = "root"
     password: str | None = field(default=None, repr=False)
     key_file: str | None = None
 
@@ -38,6 +40,7 @@ class Credentials:
         return cls(
             env.get("FABRIC_USER") or vault.get("fabric_user", "netops"),
             env.get("FABRIC_FBOSS_USER") or vault.get("fabric_fboss_user", "root"),
+            env.get("FABRIC_SM_USER") or vault.get("fabric_sm_user", "root"),
             env.get("FABRIC_PASSWORD") or vault.get("fabric_password"),
             env.get("FABRIC_KEY_FILE") or None,
         )
@@ -46,7 +49,7 @@ class Credentials:
         """The login of one device at the address `host`; its host key must be in `known_hosts`."""
         return Login(
             host,
-            self.fboss_user if target == "fboss" else self.user,
+            {"fboss": self.fboss_user, "opensm": self.sm_user}.get(target, self.user),
             password=self.password,
             key_file=self.key_file,
             known_hosts=str(known_hosts),

@@ -92,9 +92,9 @@ def _watch(live: Live, device: str, wait_s: float) -> int:
     from fabric.change.drain import is_away, neighbours, own_prefixes, verdict, wait_away
     from fabric.change.secrets import Secrets
 
-    addresses = neighbours(live.job.fabric, device)
+    addresses = neighbours(live.fabric, device)
     refs = {ref.name: ref for ref in live.job.devices if ref.name in addresses}
-    own = own_prefixes(live.job.fabric, device)
+    own = own_prefixes(live.fabric, device)
     uses = wait_away(refs, addresses, own, live.connect(Secrets({})), SystemClock(), wait_s)
     click.echo(verdict(device, uses))
     if not is_away(uses):

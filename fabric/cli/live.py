@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from fabric.change.control import OpenDevice
     from fabric.change.plan import Plan
     from fabric.change.secrets import Secrets, SecretSource
+    from fabric.change.site import Site
     from fabric.change.waves import Wave
+    from fabric.design.fabric import Fabric
     from fabric.targets.base import DeviceRef
     from fabric.targets.device import Device, Login
     from fabric.targets.job import ClusterJob
+    from fabric.targets.opensm.job import SubnetJob
 
 F = TypeVar("F", bound=Callable[..., Any])
 KNOWN_HOSTS = "known_hosts"
@@ -99,7 +102,7 @@ class Live:
     """A spec with its live devices. `text` is what the spec's file holds, or what stands in for it."""
 
     spec: Path
-    job: ClusterJob
+    job: ClusterJob | SubnetJob
     only: Sequence[DeviceRef]
     state: Path
     secrets: SecretSource
@@ -107,22 +110,34 @@ class Live:
     timeout_s: float
     text: str = ""
 
+    @property
+    def site(self) -> Site:
+        """Where the devices are, and in which order they change."""
+        from fabric.change.site import site_of
+
+        return site_of(self.job)
+
+    @property
+    def fabric(self) -> Fabric:
+        """The design, for commands on switches. Raises FabricError for an InfiniBand spec."""
+        from fabric.targets.job import ClusterJob
+
+        if not isinstance(self.job, ClusterJob):
+            raise FabricError(f"{self.spec}: backend.kind is infiniband; this command is for the switches of RoCE")
+        return self.job.fabric
+
     def connect(self, secrets: Secrets) -> OpenDevice:
         """The factory of drivers that fill in these secrets."""
         from fabric.change.credentials import Credentials
-        from fabric.design.ip import fmt4
         from fabric.targets.open import preload
 
         preload({ref.target for ref in self.only})
         credentials = Credentials.of(os.environ)
-        switches, known_hosts = self.job.fabric.by_name, self.state / KNOWN_HOSTS
+        site, known_hosts = self.site, self.state / KNOWN_HOSTS
 
         def open_one(ref: DeviceRef) -> Device:
-            switch = switches.get(ref.name)
-            if switch is None:
-                raise FabricError(f"{ref.name} is not in the spec any more")
-            login = credentials.login(ref.target, fmt4(switch.management), known_hosts, self.timeout_s)
-            return driver(ref, switch.model, login, secrets.fill)
+            login = credentials.login(ref.target, site.address(ref.name), known_hosts, self.timeout_s)
+            return driver(ref, site.model(ref.name), login, secrets.fill)
 
         return open_one
 
@@ -151,29 +166,24 @@ class Live:
 
     def waves(self, wave_size: int, canary: str | None) -> Callable[[Collection[str]], Sequence[Wave]]:
         """The waves over devices of these names."""
-        from fabric.change.waves import plan_waves, spares
-
-        fabric = self.job.fabric
-        spare = spares(fabric)
-        return lambda names: plan_waves(
-            (s for s in fabric.switches if s.name in names), spare, wave_size=wave_size, canary=canary
-        )
+        return self.site.waves(wave_size, canary)
 
 
 def open_live(spec: Path, *, text: str | None = None, **options: Any) -> Live:
     """The devices that a command's options choose; `text` stands in for the spec's bytes. Raises FabricError."""
     from fabric.change.names import select_devices
     from fabric.change.secrets import SecretSource
+    from fabric.change.site import site_of
     from fabric.cli.rendering import target_set
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import load_model, load_text
-    from fabric.targets import render_devices
+    from fabric.targets import job_of
 
     loaded = load_model(spec, ClusterSpec) if text is None else load_text(text, spec, ClusterSpec)
     targets = target_set(options.get("targets"))
-    job = render_devices(loaded, None if targets is None else set(targets))
+    job = job_of(loaded, None if targets is None else set(targets))
     named = select_devices(job.devices, options["devices"]) if options.get("devices") else list(job.devices)
-    chosen = _narrow(named, job, options.get("roles") or (), options.get("zones") or ())
+    chosen = _narrow(named, site_of(job), options.get("roles") or (), options.get("zones") or ())
     source = SecretSource(loaded.value.secrets, spec.parent, os.environ)
     return Live(
         spec, job, chosen, state_folder(spec, options.get("state")), source,
@@ -181,11 +191,8 @@ def open_live(spec: Path, *, text: str | None = None, **options: Any) -> Live:
     )  # fmt: skip
 
 
-def _narrow(
-    refs: Sequence[DeviceRef], job: ClusterJob, roles: Sequence[str], zones: Sequence[int]
-) -> Sequence[DeviceRef]:
-    switches = job.fabric.by_name
-    left = [ref for ref in refs if (not roles or ref.role in roles) and (not zones or switches[ref.name].zone in zones)]
+def _narrow(refs: Sequence[DeviceRef], site: Site, roles: Sequence[str], zones: Sequence[int]) -> Sequence[DeviceRef]:
+    left = [ref for ref in refs if (not roles or ref.role in roles) and (not zones or site.zone(ref.name) in zones)]
     if not left:
         raise FabricError("no device is left by --device, --role, --zone and --target")
     return left
