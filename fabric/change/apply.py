@@ -29,6 +29,7 @@ from fabric.change.waves import Wave
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.device import Device, DeviceError
+from fabric.words import counted
 
 SLACK_S = 600.0
 """What a device may take beyond its timer before its thread is given up: copying, checking and reading a chassis (our choice)."""
@@ -191,7 +192,7 @@ class Apply:
         if canaries:
             self.context.control.halt(f"canary {', '.join(canaries)}: {self.ended[canaries[0]].result}")
         elif len(failed) >= self.context.options.max_failed:
-            self.context.control.halt(f"{len(failed):,} device{'s' if len(failed) != 1 else ''} failed")
+            self.context.control.halt(f"{counted(len(failed), 'device')} failed")
         elif problems:
             self.context.control.halt(f"the gate of wave {wave.number} found {len(problems):,} unhealthy")
 

@@ -15,6 +15,7 @@ from typing import Any
 from fabric.change.gates import Health
 from fabric.change.names import compress_names
 from fabric.targets.ends import Ends, FarEnds, canonical
+from fabric.words import verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class Deferred:
 def words(found: Sequence[Deferred]) -> str:
     """What is deferred, in one line; "" for nothing."""
     sessions, links = [d for d in found if not d.is_link], [d for d in found if d.is_link]
-    parts = [f"BGP session{'s' if len(sessions) > 1 else ''} to {_some(sessions)}"] if sessions else []
-    parts += [f"link{'s' if len(links) > 1 else ''} {_some(links)}"] if links else []
+    parts = [f"BGP {verb(len(sessions), 'session', 'sessions')} to {_some(sessions)}"] if sessions else []
+    parts += [f"{verb(len(links), 'link', 'links')} {_some(links)}"] if links else []
     far = compress_names(sorted({d.far for d in found}))
     return f"not waited for until {far} is changed: {' and '.join(parts)}" if found else ""
 

@@ -12,6 +12,7 @@ from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
 from fabric.targets.base import DeviceRef
 from fabric.targets.facts import Route
+from fabric.words import counted, verb
 
 POLL_S = 3.0
 """Between two looks at the neighbours' forwarding tables."""
@@ -112,11 +113,13 @@ def verdict(device: str, uses: Sequence[Use]) -> str:
     busy = [use for use in uses if use.shared]
     if busy:
         number = sum(use.shared for use in busy)
-        return f"not safe yet: {len(busy):,} of {len(uses):,} neighbours still share {number:,} routes over {device}"
+        who = f"{len(busy):,} of {counted(len(uses), 'neighbour')} still {verb(len(busy), 'shares', 'share')}"
+        return f"not safe yet: {who} {counted(number, 'route')} over {device}"
     only = max((use.only for use in uses), default=0)
     if only:
-        return f"traffic through {device} has moved; up to {only:,} routes of a neighbour know no other way than {device} and end with it"
-    return f"safe: none of its {len(uses):,} neighbours has a route over {device}"
+        lost = f"{counted(only, 'route')} of a neighbour {verb(only, 'knows', 'know')} no other way than {device}"
+        return f"traffic through {device} has moved; up to {lost} and {verb(only, 'ends', 'end')} with it"
+    return f"safe: none of its {counted(len(uses), 'neighbour')} has a route over {device}"
 
 
 def uses_problem(uses: Sequence[Use]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef
+from fabric.words import counted
 
 _DIGITS = re.compile(r"(\d+)")
 _MANY = 20_000
@@ -25,7 +26,7 @@ def select_devices(devices: Sequence[DeviceRef], patterns: Sequence[str]) -> lis
         matched = set(fnmatch.filter(names, pattern))
         if not matched:
             raise FabricError(
-                f"--device {pattern!r} matches none of {len(names):,} devices", hint=_near(pattern, names)
+                f"--device {pattern!r} matches none of {counted(len(names), 'device')}", hint=_near(pattern, names)
             )
         chosen |= matched
     return [device for device in devices if device.name in chosen]

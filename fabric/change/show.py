@@ -9,6 +9,7 @@ from typing import Literal
 from fabric.change.abstract import Collapsed
 from fabric.change.names import compress_names
 from fabric.change.plan import DeviceKind, FileChange, Group, Plan
+from fabric.words import counted
 
 Detail = Literal["groups", "summary", "full"]
 
@@ -46,11 +47,11 @@ def _limited(lines: Iterable[str], limit: int | None) -> Iterator[str]:
     yield from islice(rest, limit)
     more = sum(1 for _ in rest)
     if more:
-        yield f"    ... {more:,} more line{'s' if more != 1 else ''} (--full)"
+        yield f"    ... {counted(more, 'more line')} (--full)"
 
 
 def _headline(plan: Plan) -> str:
-    total = f"{len(plan.devices):,} device{'s' if len(plan.devices) != 1 else ''}"
+    total = counted(len(plan.devices), "device")
     if plan.exit_code == 0:
         return f"nothing to do: {total} as declared (against {plan.against})"
     words: tuple[tuple[DeviceKind, str], ...] = (

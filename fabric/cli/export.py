@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fabric.cli.common import json_option, spec_argument
+from fabric.words import counted
 
 SCHEMA = "fabric.export/1"
 
@@ -59,5 +60,5 @@ def containerlab_command(
         click.echo(json.dumps({"schema": SCHEMA, "out": str(out), "folder": str(folder), **counts}))
     else:
         click.echo(
-            f"wrote {out} ({made.nodes:,} nodes, {made.links:,} links) and {len(made.files):,} files to {folder}"
+            f"wrote {out} ({counted(made.nodes, 'node')}, {counted(made.links, 'link')}) and {counted(len(made.files), 'file')} to {folder}"
         )

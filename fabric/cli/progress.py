@@ -25,6 +25,7 @@ from fabric.change.events import (
     to_record,
 )
 from fabric.change.names import compress_names
+from fabric.words import counted, verb
 
 SCHEMA = "fabric.apply/1"
 _COLOURS = {"done": "green", "unchanged": "green", "dry-run": None, "not-started": "yellow"}
@@ -70,8 +71,10 @@ class Lines:
     def _start(self, event: RunStarted) -> None:
         self._waves, self._dry_run = len(event.waves), event.dry_run
         timer = "" if event.verb == "rollback" or event.dry_run else f", commit timer {event.timer_s} s"
-        where = f"in {len(event.waves):,} waves" if event.waves else "are looked at first"
-        click.echo(f"{event.verb} {event.run}: {_devices(len(event.hosts))} {where}{timer}")
+        number = len(event.hosts)
+        first = f"{verb(number, 'is', 'are')} looked at first"
+        where = f"in {counted(len(event.waves), 'wave')}" if event.waves else first
+        click.echo(f"{event.verb} {event.run}: {counted(number, 'device')} {where}{timer}")
 
     def _step(self, event: Step) -> None:
         if event.step == "rolling-back":
@@ -115,7 +118,3 @@ def what_next(run: str, ended: Mapping[str, Ended], *, back: bool = False, unhea
 
 def _all_well(ended: Mapping[str, Ended], *, back: bool) -> bool:
     return all(one.result == "rolled-back" if back else one.result in GOOD for one in ended.values())
-
-
-def _devices(number: int) -> str:
-    return f"{number:,} device{'s' if number != 1 else ''}"

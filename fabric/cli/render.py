@@ -14,6 +14,7 @@ import click
 from fabric.change.diff_model import printable
 from fabric.change.tree import TreeReport, write_tree
 from fabric.cli.rendering import open_job, progress, selection, target_set
+from fabric.words import counted
 
 SCHEMA = "fabric.render/1"
 _NAMED = 5  # unmanaged files that are named
@@ -41,7 +42,7 @@ def render(
 def said(report: TreeReport, out: Path, seconds: float) -> str:
     """What was done, in one or two lines."""
     line = (
-        f"wrote {report.written:,} files for {report.devices:,} devices to {out} ({report.size / 1e6:,.1f} MB in all), "
+        f"wrote {counted(report.written, 'file')} for {counted(report.devices, 'device')} to {out} ({report.size / 1e6:,.1f} MB in all), "
         f"{report.unchanged:,} unchanged, {report.removed:,} removed in {seconds:.1f} s"
     )
     if not report.unmanaged:

@@ -8,16 +8,18 @@ from fractions import Fraction
 
 from fabric.design.fabric import Fabric
 from fabric.design.figures import Figures, ZoneFigures, optics
+from fabric.words import counted
 
 
 def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
     """Counts, ratios, spare, cables, power, zone by zone where zones differ."""
     total = sum(known.switches.values())
     parts = ", ".join(f"{count:,} {role.upper()}" for role, count in known.switches.items() if count)
-    yield f"{fabric.spec.name}: {known.gpus:,} GPUs in {known.hosts:,} hosts, {known.racks:,} racks, {_count(len(known.zones), 'zone')}"
+    places = f"{counted(known.hosts, 'host')}, {counted(known.racks, 'rack')}, {counted(len(known.zones), 'zone')}"
+    yield f"{fabric.spec.name}: {counted(known.gpus, 'GPU')} in {places}"
     yield f"switches   {total:,}: {parts}"
     yield "links      " + ", ".join(f"{count:,} {_TIERS[tier]}" for tier, count in known.links.items() if count)
-    yield f"BGP        {known.sessions:,} sessions between switches ({fabric.spec.plan.family})"
+    yield f"BGP        {counted(known.sessions, 'session')} between switches ({fabric.spec.plan.family})"
     yield f"paths      {known.paths_in_zone:,} inside a zone" + (
         f", {known.paths_across_zones:,} across zones" if known.paths_across_zones else ""
     )
@@ -32,10 +34,6 @@ def roce_lines(fabric: Fabric, known: Figures) -> Iterator[str]:
         yield "state      " + ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     for first, last, zone in _alike(known.zones):
         yield from _zone(zone, f"zone {first}" if first == last else f"zones {first}-{last}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 _TIERS = {"host": "NIC-RTSW", "rtsw": "RTSW-CTSW", "ctsw": "CTSW-ATSW"}
@@ -57,9 +55,9 @@ def _key(zone: ZoneFigures) -> tuple[str, int, int]:
 
 
 def _zone(zone: ZoneFigures, name: str) -> Iterator[str]:
-    yield f"{name}: {zone.racks:,} racks of {zone.profile}, {zone.gpus:,} GPUs, {zone.ctsws} CTSWs"
+    yield f"{name}: {counted(zone.racks, 'rack')} of {zone.profile}, {counted(zone.gpus, 'GPU')}, {counted(zone.ctsws, 'CTSW')}"
     if zone.ctsws:
-        spare = f"{zone.spare} CTSWs may fail with full bisection left"
+        spare = f"{counted(zone.spare, 'CTSW')} may fail with full bisection left"
         yield f"  RTSW     {zone.rtsw.ports_down} down, {zone.rtsw.ports_up} up: {_ratio(zone.rtsw.by_bandwidth)} by bandwidth; {spare}"
     if zone.ctsw.ports_up:
         used = f"{zone.ctsw_ports_used} of {zone.ctsw_ports} ports"

@@ -7,6 +7,7 @@ from fabric.design.figures import figures
 from fabric.design.ip import fmt4, fmt6
 from fabric.design.model import Port, Switch
 from fabric.errors import FabricError
+from fabric.words import counted
 
 Path = tuple[str | int, ...]
 Fact = tuple[str, str, str, Path | None]
@@ -118,7 +119,7 @@ def zone_facts(fabric: Fabric, number: int) -> dict[str, Fact]:
         "ratio": (
             f"1:{float(zone.host_ratio):.3f}" if zone.host_ratio else "-",
             "NIC bandwidth against CTSW uplink bandwidth",
-            f"{zone.racks} racks x {zone.rtsw.gbps_down}G = {hosts}G over {zone.ctsws} CTSWs x {zone.ctsw.gbps_up}G",
+            f"{counted(zone.racks, 'rack')} x {zone.rtsw.gbps_down}G = {hosts}G over {counted(zone.ctsws, 'CTSW')} x {zone.ctsw.gbps_up}G",
             ("backend", "ctsw", "uplinks"),
         ),
         "port_ratio": (

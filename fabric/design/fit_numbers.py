@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from fabric.design.fabric import Fabric
 from fabric.errors import DesignError
+from fabric.words import counted
 
 _A = "addressing"
 Net = IPv4Network | IPv6Network
@@ -44,10 +45,12 @@ def _pools(fabric: Fabric) -> Iterator[tuple[tuple[str | int, ...], Net, int, st
     n, plan, management = fabric.numbering, fabric.spec.addressing, fabric.spec.management
     if plan is None or management is None:
         return
-    host = f"{n.zones} zones x {n.racks} racks x {n.nics} NIC links"
-    rtsw = f"{n.zones} zones x {n.racks} racks x {n.uplinks} uplinks"
-    ctsw = f"{n.zones} zones x {n.uplinks} CTSWs x {n.ctsw_uplinks} uplinks"
-    boxes = f"{n.zone_base} numbers of ATSWs + {n.zones} zones x {n.zone_block} numbers"
+    host = f"{counted(n.zones, 'zone')} x {counted(n.racks, 'rack')} x {counted(n.nics, 'NIC link')}"
+    rtsw = f"{counted(n.zones, 'zone')} x {counted(n.racks, 'rack')} x {counted(n.uplinks, 'uplink')}"
+    ctsw = f"{counted(n.zones, 'zone')} x {counted(n.uplinks, 'CTSW')} x {counted(n.ctsw_uplinks, 'uplink')}"
+    boxes = (
+        f"{counted(n.zone_base, 'number')} of ATSWs + {counted(n.zones, 'zone')} x {counted(n.zone_block, 'number')}"
+    )
     if plan.ipv4 is not None:
         yield (_A, "ipv4", "host_links"), plan.ipv4.host_links, 2 * n.host_links, f"{host} x 2"
         yield (_A, "ipv4", "rtsw_links"), plan.ipv4.rtsw_links, 2 * n.rtsw_links, f"{rtsw} x 2"
@@ -86,9 +89,9 @@ def _asn_problems(fabric: Fabric) -> Iterator[DesignError]:
             "rtsw",
             asn.rtsw,
             growth.zones * growth.racks_per_zone,
-            f"{growth.zones} zones x {growth.racks_per_zone} racks",
+            f"{counted(growth.zones, 'zone')} x {counted(growth.racks_per_zone, 'rack')}",
         ),
-        ("ctsw", asn.ctsw, growth.zones, f"{growth.zones} zones"),
+        ("ctsw", asn.ctsw, growth.zones, counted(growth.zones, "zone")),
         ("atsw", asn.atsw, 1, "the ATSWs"),
     ]
     for name, first, count, why in ranges:

@@ -10,6 +10,7 @@ from fabric.design.suggest import near
 from fabric.errors import DesignError, FabricError
 from fabric.spec.backend import Atsw, Ctsw, RoceBackend
 from fabric.spec.cluster import ClusterSpec
+from fabric.words import counted, verb
 
 _B = "backend"
 
@@ -60,7 +61,7 @@ def _tiers(backend: RoceBackend) -> Iterator[DesignError]:
     if backend.atsw is None and uplinks:
         yield DesignError(
             (_B, "ctsw", "uplinks"),
-            f"{uplinks} uplinks lead nowhere without an ATSW tier",
+            f"{counted(uplinks, 'uplink')} {verb(uplinks, 'leads', 'lead')} nowhere without an ATSW tier",
             hint="0, or declare backend.atsw",
         )
     if backend.atsw is not None and backend.ctsw is not None and not uplinks:
@@ -115,11 +116,15 @@ def _rack(fabric: Fabric, name: str, plan: ZonePlan) -> Iterator[DesignError]:
     if profile.hosts * nics > len(ports.downlinks):
         yield DesignError(
             (*path, "hosts"),
-            f"{profile.hosts} hosts x {nics} NICs need {profile.hosts * nics} downlinks, {box} has {len(ports.downlinks)}",
-            hint=f"at most {len(ports.downlinks) // nics} hosts a rack",
+            f"{counted(profile.hosts, 'host')} x {counted(nics, 'NIC')} need {counted(profile.hosts * nics, 'downlink')}, "
+            f"{box} has {len(ports.downlinks)}",
+            hint=f"at most {counted(len(ports.downlinks) // nics, 'host')} a rack",
         )
     if profile.uplinks > len(ports.uplinks):
-        yield DesignError((*path, "uplinks"), f"{profile.uplinks} uplinks are declared, {box} has {len(ports.uplinks)}")
+        yield DesignError(
+            (*path, "uplinks"),
+            f"{counted(profile.uplinks, 'uplink')} {verb(profile.uplinks, 'is', 'are')} declared, {box} has {len(ports.uplinks)}",
+        )
     nic = catalog().nic(fabric.nic_model)
     if ports.host_speed_gbps > nic.speed_gbps.value:  # said once, as all profiles have the one NIC
         yield DesignError(
@@ -162,7 +167,8 @@ def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
     if box.uplinks > len(fabric.ctsw_up) and fabric.wiring:
         yield DesignError(
             (_B, "ctsw", "uplinks"),
-            f"{box.uplinks} uplinks are declared, {box.model} has {len(fabric.ctsw_up)} ports",
+            f"{counted(box.uplinks, 'uplink')} {verb(box.uplinks, 'is', 'are')} declared, "
+            f"{box.model} has {counted(len(fabric.ctsw_up), 'port')}",
         )
         return
     for plan in fabric.zones.values():
@@ -172,9 +178,10 @@ def _ctsw(fabric: Fabric) -> Iterator[DesignError]:
             total = plan.racks * plan.profile.uplinks
             yield DesignError(
                 (_B, "zones", plan.index, "racks"),
-                f"{plan.racks} racks need {plan.racks} downlinks on each of {plan.profile.uplinks} CTSWs ({total:,} ports in all), "
-                f"{box.model} with {box.uplinks} uplinks leaves {len(free)} of {len(slots)}",
-                hint=f"at most {len(free)} racks a zone, or a larger chassis",
+                f"{counted(plan.racks, 'rack')} {verb(plan.racks, 'needs', 'need')} {counted(plan.racks, 'downlink')} "
+                f"on each of {counted(plan.profile.uplinks, 'CTSW')} ({counted(total, 'port')} in all), "
+                f"{box.model} with {counted(box.uplinks, 'uplink')} leaves {len(free)} of {len(slots)}",
+                hint=f"at most {counted(len(free), 'rack')} a zone, or a larger chassis",
             )
 
 
@@ -188,7 +195,8 @@ def _atsw(fabric: Fabric) -> Iterator[DesignError]:
     if below.uplinks % top.count:
         yield DesignError(
             (_B, "atsw", "count"),
-            f"{below.uplinks} CTSW uplinks do not divide over {top.count} ATSWs, so equal-cost paths would carry unequal shares",
+            f"{counted(below.uplinks, 'CTSW uplink')} {verb(below.uplinks, 'does', 'do')} not divide "
+            f"over {counted(top.count, 'ATSW')}, so equal-cost paths would carry unequal shares",
             hint=f"one of {_divisors(below.uplinks)}",
         )
         return
@@ -196,12 +204,14 @@ def _atsw(fabric: Fabric) -> Iterator[DesignError]:
         if plan.profile.uplinks % top.planes:
             yield DesignError(
                 (_B, "rack_profiles", name, "uplinks"),
-                f"{plan.profile.uplinks} CTSWs a zone do not divide over {top.planes} planes",
+                f"{counted(plan.profile.uplinks, 'CTSW')} a zone {verb(plan.profile.uplinks, 'does', 'do')} "
+                f"not divide over {counted(top.planes, 'plane')}",
             )
         elif plan.profile.uplinks // top.planes > wiring.members:
             yield DesignError(
                 (_B, "growth", "ctsws_on_atsw"),
-                f"zone {plan.number} has {plan.profile.uplinks // top.planes} CTSWs in a plane, {wiring.members} ports are kept for them",
+                f"zone {plan.number} has {counted(plan.profile.uplinks // top.planes, 'CTSW')} in a plane, "
+                f"{counted(wiring.members, 'port')} {verb(wiring.members, 'is', 'are')} kept for them",
             )
     yield from _atsw_ports(fabric)
 
@@ -217,7 +227,7 @@ def _atsw_ports(fabric: Fabric) -> Iterator[DesignError]:
     if needed > ports:
         actual = max(plan.profile.uplinks for plan in fabric.zones.values()) // top.planes or 1
         sum_ = (
-            f"{last} zones x {wiring.members}"
+            f"{counted(last, 'zone')} x {wiring.members}"
             if parallel == 1
             else f"({parallel - 1} x {wiring.zones} + {last}) zones x {wiring.members}"
         )

@@ -14,6 +14,7 @@ from fabric.design.fit_settings import needed_ecmp
 from fabric.design.remark import Remark
 from fabric.design.suggest import near
 from fabric.design.unused import unused
+from fabric.words import counted, verb
 
 
 def warnings(fabric: Fabric) -> list[Remark]:
@@ -78,7 +79,8 @@ def _ratios(known: Figures) -> Iterator[Remark]:
             yield Remark(
                 ("backend", "ctsw", "uplinks"),
                 "ratio",
-                f"{zone.racks} racks over {zone.ctsw.ports_up} uplinks are 1:{float(ratio):.2f}; "
+                f"{counted(zone.racks, 'rack')} over {counted(zone.ctsw.ports_up, 'uplink')} "
+                f"{verb(zone.racks, 'is', 'are')} 1:{float(ratio):.2f}; "
                 f"1:7 exactly needs a number of racks that 7 divides (here {zone.racks - zone.racks % 7} or {zone.racks + 7 - zone.racks % 7})",
             )
         rack = zone.rtsw.by_bandwidth

@@ -23,6 +23,7 @@ from fabric.lab import convergence, frr, node, proc, syscalls
 from fabric.lab.control import Listener
 from fabric.lab.faults import Faults
 from fabric.lab.plant import Plant
+from fabric.words import counted
 
 Say = Callable[[str], None]
 
@@ -90,13 +91,13 @@ class Supervisor:
         _make_limbo()
         for name in plant.nodes:
             plant.power_on(name)
-        say(f"{len(plant.nodes)} nodes have their namespaces")
+        say(f"{counted(len(plant.nodes), 'node')} with namespaces")
         plant.plug_all()
-        say(f"{len(plant.lab['cables'])} cables are plugged")
+        say(f"{counted(len(plant.lab['cables']), 'cable')} plugged")
         for number, name in enumerate(plant.nodes, start=1):
             plant.boot(name)
             if number % 8 == 0 or number == len(plant.nodes):
-                say(f"{number} of {len(plant.nodes)} nodes have their daemons started")
+                say(f"{number} of {counted(len(plant.nodes), 'node')}: daemons started")
         return {}
 
     def _status(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:

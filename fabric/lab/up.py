@@ -20,6 +20,7 @@ from fabric.lab.prepare import prepare
 from fabric.lab.proc import alive, start_time
 from fabric.lab.state import PID_FILE, Lab
 from fabric.lab.topology import lab_topology
+from fabric.words import counted
 
 PROGRAMS = {
     "/usr/lib/frr/zebra": "frr", "/usr/lib/frr/bgpd": "frr", "/usr/lib/frr/frr-reload.py": "frr-pythontools", "/usr/sbin/lldpd": "lldpd",
@@ -68,7 +69,7 @@ def up(lab: Lab, cluster: Cluster, *, blank: bool, subset: Sequence[str], timeou
     supervisor: subprocess.Popen[bytes] | None = None
     try:
         prepare(lab, cluster, topology, blank=blank)
-        say(f"{len(topology.nodes)} nodes are prepared ({time.monotonic() - started:.1f} s)")
+        say(f"{counted(len(topology.nodes), 'node')} prepared ({time.monotonic() - started:.1f} s)")
         supervisor = start(lab)
         control.ask(lab.folder, "boot", progress=lambda text: say(f"{text} ({time.monotonic() - started:.1f} s)"))
         names = [node.name for node in topology.nodes]
@@ -133,7 +134,7 @@ def _wait(lab: Lab, names: Sequence[str], *, daemons_only: bool, end: float, say
         if not left:
             return
         if len(left) != before:
-            say(f"{len(left)} nodes are not there yet, e.g. {_first(left)}")
+            say(f"{counted(len(left), 'node')} not there yet, e.g. {_first(left)}")
         ended = next((f"{name}: {words}" for name, words in left.items() if "ended" in words), None)
         if ended is not None:
             raise FabricError(ended)

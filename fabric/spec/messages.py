@@ -13,6 +13,7 @@ from yaml.nodes import Node, ScalarNode
 
 from fabric.spec.suggest import Place, legal_keys, listing, members, near, near_only, nearest
 from fabric.spec.yaml_build import is_secret, shown
+from fabric.words import counted
 
 #: What pydantic's error types want, in plain words. A key that ends in "_" stands for all types that start with it.
 _WANTED: dict[str, str] = {
@@ -131,8 +132,7 @@ def _out_of_bounds(error: Mapping[str, Any], place: Place) -> Sentence:
     if kind in _LENGTHS:
         name, words, unit = _LENGTHS[kind]
         bound = error["ctx"][name]
-        plural = "" if bound == 1 else "s"
-        return Sentence(f"must have {words} {bound:,} {unit}{plural}, has {len(error['input']):,}")
+        return Sentence(f"must have {words} {counted(bound, unit)}, has {len(error['input']):,}")
     found = _found_short(error, place)
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]

@@ -132,7 +132,7 @@ def _known(cause: BaseException, where: str, name: str, login: Login | None) -> 
     if isinstance(cause, paramiko.BadHostKeyException):
         return DeviceError(
             f"{where}: the host key has changed, or another machine answers; nothing was sent",
-            hint="compare the fingerprint on the console; only then remove the old line and run fabric trust SPEC",
+            hint="compare the fingerprint on the console; only then fabric trust --replace SPEC",
         )
     if "not found in known_hosts" in text:
         return DeviceError(f"host key of {name} is not known", hint="fabric trust SPEC")

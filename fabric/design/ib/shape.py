@@ -8,6 +8,7 @@ from fabric.design.ib import stripe
 from fabric.design.ib.tree import UNICAST_LIDS, Tree, first_up, hardware, pods_for
 from fabric.errors import DesignError
 from fabric.spec.cluster import ClusterSpec
+from fabric.words import counted
 
 
 def tree_of(spec: ClusterSpec) -> Tree:
@@ -95,7 +96,7 @@ def _tiers(spec: ClusterSpec, radix: int, leaves: int) -> int:
         room = 1 if tiers == 1 else radix
         raise DesignError(
             ("backend", "tiers"),
-            f"{leaves:,} leaves do not fit {tiers} tier{'s' if tiers > 1 else ''} of {radix}-port switches, which join at most {room}",
+            f"{leaves:,} leaves do not fit {counted(tiers, 'tier')} of {radix}-port switches, which join at most {room}",
             hint=f"{fewest}",
         )
     return tiers

@@ -24,6 +24,7 @@ from fabric.verify.ib.lids import lids_of
 from fabric.verify.ib.live_wiring import live_wiring
 from fabric.verify.ib.names import match
 from fabric.verify.ib.reads import Observed, Unread
+from fabric.words import counted
 
 SEVERAL_LANES = frozenset({"dfsssp", "nue", "lash", "torus-2QoS"})
 """Engines that spread paths over several VLs: a cycle seen over one may be none (reference, section 2.4)."""
@@ -50,7 +51,8 @@ def judge_routing(subnet: Subnet, seen: Observed) -> list[Finding]:
         ]
     walked = walk(laid)
     judge = _Judge(subnet, laid, walked, _doubt(subnet, topology, lfts), bool(lfts.unread))
-    return [*judge.reach(), *judge.paths(), judge.deadlock(), *judge.balance(), *judge.contention()]
+    loads = [*judge.paths(), *judge.balance(), *judge.contention()]
+    return [*judge.reach(), judge.deadlock(), *judge.doubted(loads)]
 
 
 def _doubt(subnet: Subnet, topology: Topology, lfts: Lfts) -> str:
@@ -196,7 +198,7 @@ class _Judge:
         )
         most = math.ceil(max(1.0, ratio) - 1e-9)
         worst = max(found, key=lambda one: one.flows)
-        expected = f"{most} flow{'s' if most > 1 else ''} on the busiest link"
+        expected = f"{counted(most, 'flow')} on the busiest link"
         if worst.flows <= most:
             yield _finding(
                 "contention",
@@ -209,6 +211,19 @@ class _Judge:
         else:
             text = f"shift by {worst.shift}: {worst.flows} flows on {worst.busiest}"
             yield self._off("contention", text, expected, "compare engine and root GUIDs with the design")
+
+    def doubted(self, loads: list[Finding]) -> list[Finding]:
+        """What is not held against the routing as one finding, with the reason."""
+        off = [finding for finding in loads if finding.verdict == "unknown"]
+        if not self.doubt or not off:
+            return loads
+        said = [
+            f"{finding.check}{f' {finding.subject}' if finding.subject != 'subnet' else ''}: {finding.measured}"
+            for finding in off
+        ]
+        text = f"uneven, which is not held against the routing, as {self.doubt}"
+        one = Finding("routing.balance", "subnet", "unknown", text, off[0].expected, "", tuple(said))
+        return [*(finding for finding in loads if finding not in off), one]
 
     def _even(self) -> bool:
         """Whether perfect balance is possible: equal leaves, and an even stripe."""
