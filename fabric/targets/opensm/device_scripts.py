@@ -88,6 +88,7 @@ log_file() {{  # a log file of the command line wins over that of opensm.conf
 }}
 mark() {{
   date +%s > began
+  journalctl -q -n 0 --show-cursor -u opensm -u 'opensm@*' 2>/dev/null | sed -n 's/^-- cursor: //p' > journal.cursor
   {{ [ "$1" != start ] || [ "$keeps_log" = 1 ]; }} && stat -c '%i %s' -- "$(log_file)" 2>/dev/null > log.mark && return 0
   echo "0 0" > log.mark
 }}
@@ -174,8 +175,9 @@ file=$(log_file); read -r inode size < log.mark 2>/dev/null || {{ inode=0; size=
 {{ [ "$(stat -c %i -- "$file" 2>/dev/null)" = "$inode" ] && [ "$(stat -c %s -- "$file")" -ge "$size" ]; }} || size=0
 tail -c "+$((size + 1))" -- "$file" 2>/dev/null | grep -aE {log_words} | tail -n {lines} | cut -c1-300 | sed 's/^/ /'
 echo "@stdout"
-read -r began < began 2>/dev/null || began=0
-journalctl -q -o cat --no-pager --since "@$began" -u opensm -u 'opensm@*' 2>/dev/null |
+read -r began < began 2>/dev/null || began=0; set -- --since "@$began"
+read -r cursor < journal.cursor 2>/dev/null && set -- --after-cursor "$cursor"
+journalctl -q -o cat --no-pager -u opensm -u 'opensm@*' "$@" 2>/dev/null |
   grep -aE {stdout_words} | head -n 60 | cut -c1-300 | sed 's/^/ /'
 if master; then
   echo "@pkeys {guid}"; ask smpquery -D pkeys 0 | sed 's/^/ /'
