@@ -1,6 +1,8 @@
-"""Figures of changes on live devices, from a lab of 10 switches that this boots and takes down again. It needs root; it never fails by time.
+"""Figures of changes on live devices, from a lab that this boots and takes down again. It needs root; it never fails by time.
 
-    python -m tests.scale.bench_live [--chassis-only]
+    python -m tests.scale.bench_live [--large | --chassis-only]
+
+The lab is that of 10 switches; with --large one of 64 (8 zones of 5 racks, 16 CTSWs, 8 ATSWs: see `large`).
 
 The client's CPU is user + system of the fabric process and its children; the switches of the lab run on the same machine, so that wall
 times also hold their work: `others` says how many cores everything else used.
@@ -16,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import yaml
 
 from fabric.design.ip import fmt4
 from fabric.design.load import design_loaded
@@ -42,10 +46,26 @@ def row(what: str, devices: int, figures: Figures) -> tuple[str, ...]:
     return (what, str(devices), wall, cpu, f"{figures.cpu / devices:.2f}", f"{figures.others:.1f}")
 
 
+def large(text: str) -> str:
+    """The lab's spec with 64 switches and 80 hosts in place of its 10 and 8: 40 RTSWs, half of them FBOSS, 16 CTSWs, 8 ATSWs."""
+    spec = yaml.safe_load(text)
+    backend, addressing = spec["backend"], spec["addressing"]
+    profiles = ("eos-rack", "fboss-rack")
+    backend["zones"] = [{"id": zone, "racks": 5, "rack_profile": profiles[zone % 2]} for zone in range(1, 9)]
+    backend["growth"] |= {"zones": 8, "atsws": 8}
+    backend["ctsw"]["uplinks"] = 4
+    backend["atsw"] |= {"count": 4, "planes": 2}
+    addressing["ipv4"] = {"host_links": "10.128.0.0/21", "rtsw_links": "10.64.0.0/23", "ctsw_links": "10.32.0.0/24"}
+    addressing["ipv6"]["host_links"] = "2001:db8:8000::/54"
+    return yaml.safe_dump(spec, sort_keys=False)
+
+
 def fleet_rows(spec: Path) -> Iterator[tuple[str, ...]]:
     """Plan and apply over all switches of the lab, as at the operator's seat."""
     edited = spec.with_name("edited.yaml")
-    edited.write_text(spec.read_text().replace("10.0.0.20", "10.0.0.21"))
+    edited.write_text(
+        spec.read_text().replace("10.0.0.40", "10.0.0.41")
+    )  # the sFlow collector: one line of every device
     count = len(design_loaded(load_model(spec, ClusterSpec)).fabric.switches)
     yield row("plan, nothing to do", count, run([FABRIC, "plan", str(spec), "--summary"])[0])
     yield row("plan, all change", count, run([FABRIC, "plan", str(edited), "--summary"], exit_code=2)[0])
@@ -122,12 +142,12 @@ def _busy() -> float:
     return sum(int(fields[place]) for place in (0, 1, 2, 5, 6)) / os.sysconf("SC_CLK_TCK")
 
 
-def at_the_seat(spec: Path, *, chassis_only: bool) -> int:
+def at_the_seat(spec: Path, *, fleet: bool, single: bool) -> int:
     """Measures in the lab; prints the table."""
     print("load before: " + " ".join(f"{load:.1f}" for load in os.getloadavg()) + f"; {machine()}\n")
     print("| " + " | ".join(HEADS) + " |\n|" + "---|" * len(HEADS), flush=True)
     try:
-        for part in (() if chassis_only else (fleet_rows(spec),)) + (chassis_rows(spec),):
+        for part in (fleet_rows(spec),) * fleet + (chassis_rows(spec),) * single:
             for cells in part:
                 print("| " + " | ".join(cells) + " |", flush=True)
     except CommandFailedError as error:
@@ -140,21 +160,23 @@ def main() -> int:
     """Boots the lab, measures at its seat, takes it down; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.scale.bench_live", description=__doc__.partition("\n")[0])
     parser.add_argument("--chassis-only", action="store_true", help="only one switch: by file against line by line")
+    parser.add_argument("--large", action="store_true", help="64 switches; not the chassis")
     parser.add_argument("--seat", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.seat is not None:
-        return at_the_seat(options.seat, chassis_only=options.chassis_only)
+        return at_the_seat(options.seat, fleet=not options.chassis_only, single=not options.large)
     with tempfile.TemporaryDirectory(prefix="fabric-bench-") as folder:
         spec = Path(folder) / "cluster.yaml"
-        spec.write_bytes(LAB.read_bytes())
+        text = LAB.read_text(encoding="utf-8")
+        spec.write_text(large(text) if options.large else text, encoding="utf-8")
         subset = ["--subset", "z02-rtsw001", "--subset", "z02-ctsw01"] if options.chassis_only else []
-        up = [FABRIC, "lab", "up", str(spec), *subset]
+        up = [FABRIC, "lab", "up", str(spec), "--timeout", "600", *subset]
         seat = [sys.executable, "-m", "tests.scale.bench_live", "--seat", str(spec)]
         try:
             if subprocess.run(up, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
                 print(f"error: {' '.join(up)} failed: run it to see why", file=sys.stderr)
                 return 1
-            seat += ["--chassis-only"] if options.chassis_only else []
+            seat += ["--large"] * options.large + ["--chassis-only"] * options.chassis_only
             return subprocess.run([FABRIC, "lab", "exec", str(spec), "--", *seat], cwd=ROOT, check=False).returncode
         finally:
             subprocess.run([FABRIC, "lab", "down", str(spec)], stdout=subprocess.DEVNULL, check=False)
