@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,11 +44,13 @@ def format_of(artifact: Artifact) -> Format:
 def comparable(artifact: Artifact, running: bytes) -> bytes:
     """The bytes of a running file that its fingerprint is made of.
 
-    EOS writes comments with the command and the time before its configuration: those, DOS line ends and a closing `end` do not count.
+    EOS writes comments with the command and the time before its configuration: those, DOS line ends, a closing `end` and the byte
+    order mark of an editor do not count.
     """
     if format_of(artifact) != "eos":
         return running
-    text = running.replace(b"\r\n", b"\n") if b"\r" in running else running
+    text = running.removeprefix(codecs.BOM_UTF8)
+    text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     start = 0
     while text.startswith((b"!", b"\n"), start):
         start = text.find(b"\n", start) + 1 or len(text)
@@ -77,7 +80,10 @@ def _changes(artifact: Artifact, running: bytes, normalise: Normalise) -> list[C
     kind = format_of(artifact)
     if kind == "json":
         return diff_json(parse_json(running), parse_json(artifact.content))
-    old, new = _text(running), artifact.content.decode("utf-8", "replace")
+    old, new = (
+        _text(running.removeprefix(codecs.BOM_UTF8) if kind == "eos" else running),
+        artifact.content.decode("utf-8", "replace"),
+    )
     if kind == "eos":
         return diff_text(old, new, partial(normalise, artifact.target))
     return diff_lines(old, new)

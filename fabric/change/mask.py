@@ -37,6 +37,9 @@ _KEY = re.compile(
     r"|(?:Password|Secret|PrivateKey|Psk|AuthKey|ApiKey|Token)$|^community(?:_?string)?$",
     re.IGNORECASE,
 )
+_PLAIN_KEY = re.compile(r"key|cak|sak", re.IGNORECASE)
+_KEY_KIND = re.compile(r"\d{1,10}|[A-Z][A-Z0-9_-]{0,15}")
+"""What under such a key is no secret: a number, or a short word of an enumeration."""
 _BGP_COMMUNITY = re.compile(r"\d+:\d+(?::\d+)?")
 _PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _PRIVATE_END = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
@@ -104,6 +107,8 @@ def mask_json(key: str, value: Any) -> Any:
         return [mask_json(key, item) for item in value]
     if isinstance(value, str):
         if _PRIVATE.search(value) or PLACEHOLDER in value:
+            return MASK
+        if _PLAIN_KEY.fullmatch(key) and value and not _KEY_KIND.fullmatch(value):
             return MASK
         if is_secret_key(key) and value and not _BGP_COMMUNITY.fullmatch(value):
             return MASK

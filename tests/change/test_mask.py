@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fabric.change.diff import diff_file
 from fabric.change.mask import mask_json, mask_line, mask_lines, same_secrets
+from fabric.targets.base import Artifact
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,9 @@ def test_private_key() -> None:
     [
         ("password", "x", "<secret>"), ("tacacsSecret", "x", "<secret>"), ("auth_key", "x", "<secret>"), ("psk", 5, "<secret>"),
         ("community", "public", "<secret>"), ("community", "65000:1", "65000:1"), ("communities", ["a"], ["a"]),
-        ("key", "x", "x"), ("secretKey", "x", "<secret>"),
+        ("key", "x1Y/z", "<secret>"), ("key", "AES_128", "AES_128"), ("key", 5, 5), ("key", "17", "17"), ("key", "", ""),
+        ("key", ["aB3"], ["<secret>"]), ("key", "A" * 32, "<secret>"), ("cak", "0a1b", "<secret>"),
+        ("keys", "x", "x"), ("secretKey", "x", "<secret>"),
         ("shared_key", "x", "<secret>"), ("password", "", ""), ("passwords", ["a", "b"], ["<secret>", "<secret>"]),
         ("x", {"token": "t", "n": [{"secret": "s"}]}, {"token": "<secret>", "n": [{"secret": "<secret>"}]}),
         ("pem", "-----BEGIN PRIVATE KEY-----\nx", "<secret>"), ("any", "a $SECRET{x}", "<secret>"),
@@ -66,3 +70,13 @@ def test_placeholders_equal_what_is_set() -> None:
     running, desired = same_secrets("a\nx key 7 01\nenable secret 5 old", "a\nx key 8a $SECRET{k}\nenable secret 5 new")
     assert running.split("\n")[:2] == desired.split("\n")[:2]
     assert running.split("\n")[2] != desired.split("\n")[2]
+
+
+def test_a_plain_key_is_masked_in_the_diff_of_a_json_file() -> None:
+    old, new = (
+        b'{"macsec": {"key": "hunter2hunter2", "cipher": "GCM"}}',
+        b'{"macsec": {"key": "other3other3", "cipher": "GCM"}}',
+    )
+    diff = diff_file(Artifact("a", "rtsw", "fboss", "/etc/coop/agent.conf", new), old, lambda _target, text: text)
+    shown = str(diff.changes)
+    assert (diff.kind, "macsec" in shown, "hunter2" in shown, "other3" in shown) == ("changed", True, False, False)
