@@ -17,7 +17,10 @@ _NAMED = 5  # GUIDs that one message names
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the design says of GUIDs. `switches` and `nodes`: node GUID -> name; `ports`: HCA port GUID -> name."""
+    """What the design says of GUIDs. `switches` and `nodes`: node GUID -> name; `ports`: HCA port GUID -> name.
+
+    `fallback`: the spec lets MinHop take over when no engine works.
+    """
 
     tiers: int
     switches: Mapping[int, str]
@@ -26,6 +29,7 @@ class Known:
     roots: frozenset[int]
     compute: frozenset[int]
     services: frozenset[int]
+    fallback: bool = False
 
     @classmethod
     def of(cls, subnet: Subnet) -> Known:
@@ -39,6 +43,7 @@ class Known:
             frozenset(members.roots(subnet)),
             frozenset(members.compute(subnet)),
             frozenset(members.services(subnet)),
+            subnet.routing.fallback,
         )
 
     def what(self, guid: int) -> str:
@@ -118,4 +123,4 @@ def _names(content: bytes, file: str, known: Known | None) -> Iterator[Problem]:
             yield Problem(file, found.lines[guid], f"{guid:#018x} is named {name!r}, the design says {right!r}")
     missing = [guid for guid in known.switches if guid not in found.names]
     if missing:
-        yield Problem(file, 0, f"{len(missing):,} switches have no name: {_some(missing, known)}")
+        yield Problem(file, 0, f"switches without a name: {_some(missing, known)}")

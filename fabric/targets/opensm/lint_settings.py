@@ -14,9 +14,9 @@ ROUND_ROBIN = frozenset({"updn", "dnup", "minhop", "ar_updn"})
 FTREES = frozenset({"ftree", "ar_ftree", "pqft"})
 
 
-def check_settings(conf: Conf, file: str, *, tiers: int) -> list[Problem]:
-    """The problems of the settings as a whole; `tiers` 0 when it is not known."""
-    found = [*_routing(conf, tiers), *_manager(conf)]
+def check_settings(conf: Conf, file: str, *, tiers: int, fallback: bool) -> list[Problem]:
+    """The problems of the settings as a whole; `tiers` 0 when it is not known; `fallback`: MinHop may take over."""
+    found = [*_routing(conf, tiers, fallback=fallback), *_manager(conf)]
     return [Problem(file, conf.lines.get(name, 0), message, hint) for name, message, hint in found]
 
 
@@ -24,11 +24,11 @@ Found = tuple[str, str, str | None]
 """Key, message, hint."""
 
 
-def _routing(conf: Conf, tiers: int) -> Iterator[Found]:
+def _routing(conf: Conf, tiers: int, *, fallback: bool) -> Iterator[Found]:
     engines = (conf.text("routing_engine") or "minhop").split(",")
     if (conf.number("lmc") or 0) > 0:
         yield "lmc", f"lmc {conf.text('lmc')}: ftree routes LMC 0 only, and a large fabric runs out of LIDs", "lmc 0"
-    if NO_FALLBACK not in engines and "minhop" not in engines:
+    if not fallback and NO_FALLBACK not in engines and "minhop" not in engines:
         yield "routing_engine", "without no_fallback MinHop takes over in silence", "add ,no_fallback at the end"
     if FTREES & set(engines):
         for name in ("root_guid_file", "cn_guid_file"):
@@ -54,6 +54,10 @@ def _manager(conf: Conf) -> Iterator[Found]:
         yield "sm_inactive", "sm_inactive TRUE: this SM never starts by itself", None
     short, long = conf.number("transaction_timeout"), conf.number("long_transaction_timeout")
     if short is not None and long is not None and long < short:
-        yield "long_transaction_timeout", f"it is {long} ms, below transaction_timeout {short}: rejected", None
+        yield (
+            "long_transaction_timeout",
+            f"long_transaction_timeout {long} is below transaction_timeout {short}: opensm rejects it",
+            None,
+        )
     if conf.number("m_key_protection_level") and conf.text("m_key") in (None, "0", "0x0000000000000000"):
         yield "m_key_protection_level", "a protection level without an m_key protects nothing", "set m_key"

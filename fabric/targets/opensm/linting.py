@@ -33,7 +33,9 @@ def lint(
     settings = read_conf(files[conf], flavour, _short(conf))
     found = [
         *settings.problems,
-        *check_settings(settings, _short(conf), tiers=known.tiers if known else 0),
+        *check_settings(
+            settings, _short(conf), tiers=known.tiers if known else 0, fallback=known is not None and known.fallback
+        ),
         *_missing(settings, files, _short(conf)),
     ]
     rules: list[Rule] = []

@@ -102,6 +102,8 @@ def _statements(lines: list[str], problem: Collector) -> list[tuple[int, Stateme
         rest = line.partition("#")[0]
         while ";" in rest:
             part, _, rest = rest.partition(";")
+            if current and not part.strip():
+                problem(number, "a `;` at the start of a line is a syntax error to opensm", "put it behind the last member")
             current.append((number, part))
             done.append((_start(current), current))
             current = []

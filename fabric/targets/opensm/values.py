@@ -45,6 +45,8 @@ def _bool(key: Key, value: str) -> Complaint | None:
 
 def _int(key: Key, value: str) -> Complaint | None:
     found = number(value)
+    if found is None and value.lstrip("-").isdigit():
+        return f"{key.name} {value[:20]}: a leading zero makes the number octal", "decimal, or hexadecimal with 0x"
     if found is None:
         return f"{key.name} {shown(value)} is not a number: the default {key.default} would be used", None
     if not key.low <= found <= key.high:
