@@ -35,11 +35,11 @@ def up(spec: Path, *, blank: bool, aggregation_nodes: bool, timeout_s: float) ->
     click.echo(f"lab {name} is up in {took:.1f} s")
 
 
-def sweep(lab: Lab) -> None:
-    """Before `lab down`: what killed clients left where they ran."""
-    from fabric.lab.ib.seat import sweep_seats
+def down(lab: Lab) -> bool:
+    """`lab down`."""
+    from fabric.lab.ib.up import down as take_down
 
-    sweep_seats(lab)
+    return take_down(lab)
 
 
 def execute(lab: Lab, spec: Path, node: str | None, command: Sequence[str]) -> int:

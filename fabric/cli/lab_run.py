@@ -51,8 +51,8 @@ def down(spec: Path) -> None:
     from fabric.lab.up import down as take_down
 
     lab = Lab.find(spec)
-    if lab is not None and (lab.folder / "seats").is_dir():
-        lab_ib.sweep(lab)
+    if lab is not None and (lab.folder / "seats").is_dir():  # also when its supervisor has died
+        take_down = lab_ib.down
     if lab is None or not take_down(lab):
         click.echo(f"the lab of {spec} is not up")
         return

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabric.errors import FabricError
+from fabric.lab import proc
 
 _PRELOADS = "/usr/lib/*/umad2sim/libumad2sim.so"
 
@@ -57,10 +58,26 @@ def run_tool(argv: Sequence[str], env: dict[str, str], cwd: Path, timeout_s: flo
 
 def sweep(folder: Path) -> list[Path]:
     """Remove the `sys-<pid>` folders of programs that are gone: a killed client leaves its own behind. Returns them."""
-    found = []
-    for path in folder.glob("sys-[0-9]*"):
-        pid = path.name.removeprefix("sys-")
-        if pid.isdigit() and path.is_dir() and not Path("/proc", pid).exists():
-            shutil.rmtree(path, ignore_errors=True)
-            found.append(path)
+    found = [path for path in folder.glob("sys-[0-9]*") if path.name.removeprefix("sys-").isdigit() and path.is_dir()]
+    if not found:
+        return []
+    used = _clients_in(folder)
+    gone = [path for path in found if int(path.name.removeprefix("sys-")) not in used]
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return gone
+
+
+def _clients_in(folder: Path) -> set[int]:
+    """Pids, as they themselves see them in their own namespace, of the processes that work in a folder."""
+    where, found = str(folder.resolve()), set()
+    for pid in proc.pids():
+        try:
+            if os.readlink(f"/proc/{pid}/cwd") != where:  # noqa: PTH115 - text is compared
+                continue
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # gone, or another user's
+        line = next((line for line in status.splitlines() if line.startswith("NSpid:")), f"NSpid: {pid}")
+        found.add(int(line.split()[-1]))
     return found

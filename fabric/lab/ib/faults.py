@@ -159,7 +159,7 @@ class Faults:
             if self.wiring.is_switch(end[0]):
                 route = self.wiring.route(self._managers.lab["seat"], end[0])
                 argv = ["ibportstate", "-D", route, str(end[1]), "width", str(value)]
-                if not client.run_tool(argv, env, self._folder / "run"):
+                if not client.run_tool(argv, env, self._folder / "work"):
                     raise FabricError(f"the width of {words(end)} could not be changed: it does not answer")
 
     # --- subnet managers ----------------------------------------------------------------------------------------------

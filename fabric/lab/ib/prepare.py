@@ -26,7 +26,7 @@ def prepare(
 ) -> None:
     """Write everything that the supervisor needs. `say` is told what the lab form of the SMs' files changed."""
     folder = lab.folder
-    for name in ("run", "seats", "logs/ibsim", "nodes"):
+    for name in ("work", "seats", "logs/ibsim", "nodes"):
         (folder / name).mkdir(parents=True)
     with (folder / "fabric.net").open("w", encoding="utf-8") as net:
         net.writelines(net_records(subnet, aggregation_nodes=aggregation_nodes))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import control, enter, proc, secrets
+from fabric.lab import control, enter, secrets
 from fabric.lab.ib import client
 from fabric.lab.prepare import KEY, OPERATOR
 from fabric.lab.state import Lab
@@ -44,6 +44,7 @@ def run(command: Sequence[str], lab: Lab, spec: ClusterSpec) -> int:
     """Run a command at the seat; returns its exit code."""
     data = lab.read()
     env = environment(lab, data, spec)
+    control.ask(lab.folder, "tidy")
     with _folder(lab):
         return enter.run_inside(command, lab.first_process() if data["namespaces"] else None, None, env)
 
@@ -71,7 +72,7 @@ def _folder(lab: Lab) -> Iterator[None]:
     own.mkdir()
     before = Path.cwd()
     writable = os.access(before, os.W_OK)
-    (own / ".seat").write_text(json.dumps({"cwd": str(before), "born": proc.start_time(os.getpid())}), encoding="utf-8")
+    (own / ".seat").write_text(json.dumps({"cwd": str(before)}), encoding="utf-8")
     try:
         if not writable:
             for entry in os.scandir(before):
@@ -85,8 +86,10 @@ def _folder(lab: Lab) -> Iterator[None]:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def sweep_seats(lab: Lab) -> None:
-    """Remove what the clients of killed `exec`s left in the folders where they ran."""
+def folders(lab: Lab) -> list[Path]:
+    """Where commands run now, or ran when their `exec` was killed: their clients may have left something there."""
+    found = []
     for seat in (lab.folder / "seats").glob("*/.seat"):
         with contextlib.suppress(OSError, ValueError, KeyError):
-            client.sweep(Path(json.loads(seat.read_text(encoding="utf-8"))["cwd"]))
+            found.append(Path(json.loads(seat.read_text(encoding="utf-8"))["cwd"]))
+    return found

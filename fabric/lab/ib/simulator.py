@@ -5,6 +5,8 @@ It runs with a console whose input we hold open: at the end of its input ibsim s
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
+from fabric.lab import proc
 from fabric.lab.ib import child, client
 
 PROMPT = "sim> "
 READY = "Network simulator ready."
 _REFUSALS = ("# can't", "# nodeid", "# bad", "unknown - skipped", "not found", "can't parse")
+_CLIENT = re.compile(r"Client (\d+): pid (\d+) connected")
+_LOG_LIMIT = 20_000_000
 _POLL_S = 0.02
 
 
@@ -47,7 +52,7 @@ class Simulator:
         env = {**client.without_preload(), "IBSIM_SOCKNAME": self._lab["socket"]}
         self.process = child.start(
             [*map(str, argv), str(self.folder / "fabric.net")],
-            env=env, cwd=self.folder / "run", log=self.log, stdin=subprocess.PIPE,
+            env=env, cwd=self.folder / "work", log=self.log, stdin=subprocess.PIPE,
         )  # fmt: skip
         began, told = time.monotonic(), 0.0
         while READY not in self._tail():
@@ -87,6 +92,19 @@ class Simulator:
             if any(refusal in word for refusal in _REFUSALS):
                 raise FabricError(f"ibsim refused {line!r}: {word.lstrip('# ')}")
         return said
+
+    def clients(self) -> dict[int, int]:
+        """The clients that it knows: number -> pid."""
+        return {int(number): int(pid) for number, pid in _CLIENT.findall(self.command("Attached"))}
+
+    def forget_dead_clients(self) -> list[int]:
+        """Take the places of clients that are gone, which ibsim keeps for ever when they were killed; returns their pids."""
+        gone = [(number, pid) for number, pid in self.clients().items() if not proc.alive(pid)]
+        for number, _ in gone:
+            self.command(f"X {number}")
+        if self.log.stat().st_size > _LOG_LIMIT:
+            os.truncate(self.log, 0)
+        return [pid for _, pid in gone]
 
     def _since(self, at: int) -> str:
         with self.log.open("rb") as log:

@@ -44,9 +44,9 @@ def _manager(folder: Path, managers: Managers, item: dict[str, Any]) -> dict[str
 def _asked(folder: Path, managers: Managers, item: dict[str, Any]) -> dict[str, Any]:
     """LID, priority and state as the SM itself answers by MADs, from its own HCA; {} when it does not."""
     env = client.environment(managers.lab["socket"], item["node"])
-    port = _LID.search(client.run_tool(["smpquery", "-D", "portinfo", "0", "1"], env, folder / "run", 5.0))
+    port = _LID.search(client.run_tool(["smpquery", "-D", "portinfo", "0", "1"], env, folder / "work", 5.0))
     if port is None:
         return {}
-    said = _SMINFO.search(client.run_tool(["sminfo", port[1]], env, folder / "run", 5.0))
+    said = _SMINFO.search(client.run_tool(["sminfo", port[1]], env, folder / "work", 5.0))
     found: dict[str, Any] = {"lid": int(port[1])}
     return {**found, "priority": int(said[1]), "state": said[2].lower()} if said else found

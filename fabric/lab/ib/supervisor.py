@@ -31,6 +31,7 @@ from fabric.lab.ib.wiring import Wiring
 
 Say = Callable[[str], None]
 _LOOK_S = 1.0
+_TIDY_S = 3.0
 
 
 class Supervisor:
@@ -43,6 +44,7 @@ class Supervisor:
         self.faults = Faults(folder, self.simulator, self.managers, Wiring.read(folder))
         self.started = time.monotonic()
         self.boxes: dict[str, subprocess.Popen[bytes]] = {}
+        self._tidy_at = self.started
         self.came_up = False
         self.stopping = False
         self.operations: dict[str, Callable[[dict[str, Any], Say], dict[str, Any]]] = {
@@ -55,6 +57,7 @@ class Supervisor:
             "restore": lambda request, _say: {"faults": self.faults.restore(request.get("id"))},
             "faults": lambda _request, _say: {"faults": self.faults.listed()},
             "clear": self._clear,
+            "tidy": lambda _request, _say: {"gone": self.simulator.forget_dead_clients()},
             "stop": self._stop,
         }
 
@@ -69,9 +72,18 @@ class Supervisor:
                 for key, _ in selector.select(_LOOK_S):
                     key.data()
                 self.managers.look()
-                self.simulator.runs()
+                if self.simulator.runs() and time.monotonic() > self._tidy_at:
+                    self._tidy()
                 own = [life.process.pid for life in self.managers.lives.values()]
                 _reap_strays([self.simulator.pid, *own, *(each.pid for each in self.boxes.values())])
+
+    def _tidy(self) -> None:
+        """Ten clients is all that ibsim takes, and it keeps the places of killed ones."""
+        self._tidy_at = time.monotonic() + _TIDY_S
+        try:
+            self.simulator.forget_dead_clients()
+        except FabricError as error:
+            print(f"ibsim: {error.message}", flush=True)
 
     def _read_lifeline(self, selector: selectors.BaseSelector) -> None:
         said = os.read(0, 64)
@@ -126,7 +138,7 @@ class Supervisor:
         """Set all error counters back: a fault that is undone leaves discarded packets behind."""
         env = client.environment(self.lab["socket"], self.lab["seat"])
         argv = ["ibqueryerrors", "--clear-errors", "--clear-counts"]
-        return {"said": client.run_tool(argv, env, self.folder / "run", request["limit_s"])}
+        return {"said": client.run_tool(argv, env, self.folder / "work", request["limit_s"])}
 
     def _stop(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
         self.stopping = True

@@ -13,16 +13,16 @@ from fabric.design.ib.model import Subnet
 from fabric.errors import FabricError
 from fabric.lab import control
 from fabric.lab import up as ethernet
-from fabric.lab.ib import client
+from fabric.lab.ib import client, seat
 from fabric.lab.ib.managers import OPENSM
 from fabric.lab.ib.prepare import prepare
-from fabric.lab.ib.seat import sweep_seats
 from fabric.lab.state import Lab
 
 PROGRAMS = {"/usr/bin/ibsim": "ibsim-utils", OPENSM: "opensm", "/usr/sbin/ibnetdiscover": "infiniband-diags"}
 """What a lab runs -> the Debian package that has it."""
 
 _POLL_S = 0.05
+_DYING_S = 5.0
 Say = Callable[[str], None]
 
 
@@ -109,8 +109,15 @@ def wait_for(lab: Lab, hosts: Sequence[str], end: float) -> None:
 
 
 def down(lab: Lab) -> bool:
-    """End a lab and forget it; False when there was none. Also what killed tools left in the folders where they ran goes."""
-    if not lab.folder.exists():
-        return False
-    sweep_seats(lab)
-    return ethernet.down(lab)
+    """End a lab and forget it; False when there was none. Also what killed clients left in the folders where they ran goes."""
+    folders = seat.folders(lab)
+    found = ethernet.down(lab)
+    end = time.monotonic() + _DYING_S
+    while (
+        lab.folder.exists() and time.monotonic() < end
+    ):  # without namespaces its processes may outlive the supervisor by a moment
+        time.sleep(_POLL_S)
+        lab.remove()
+    for folder in folders:
+        client.sweep(folder)
+    return found
