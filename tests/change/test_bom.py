@@ -20,6 +20,6 @@ def test_a_byte_order_mark_before_a_pulled_file_is_no_change(tmp_path: Path) -> 
     (tmp_path / "z01-ctsw01.cfg").write_text("\ufeff" + text.replace("9000", "9100"), encoding="utf-8")
     (group,) = make_plan(job, TreeSource(tmp_path), workers=1).groups
     assert [line for file in group.files for change in file.changes for line in change.example.lines] == [
-        "-   mtu 9100",
-        "+   mtu 9000",
+        "-    mtu 9100",
+        "+    mtu 9000",
     ]
