@@ -103,7 +103,9 @@ def _statements(lines: list[str], problem: Collector) -> list[tuple[int, Stateme
         while ";" in rest:
             part, _, rest = rest.partition(";")
             if current and not part.strip():
-                problem(number, "a `;` at the start of a line is a syntax error to opensm", "put it behind the last member")
+                problem(
+                    number, "a `;` at the start of a line is a syntax error to opensm", "put it behind the last member"
+                )
             current.append((number, part))
             done.append((_start(current), current))
             current = []

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabric.design.ib.model import QosTables, Subnet, SubnetManager
+from fabric.design.ib.model import Flavour, QosTables, Subnet, SubnetManager
 from fabric.design.suggest import near
 from fabric.errors import DesignError
 from fabric.spec.ib_subnet import SubnetManagement
 from fabric.spec.infiniband import InfinibandBackend
 from fabric.targets.opensm import paths
-from fabric.targets.opensm.keys import known_keys
+from fabric.targets.opensm.keys import known_keys, nvidia_keys
 from fabric.targets.opensm.members import services, wants_both, wants_order
 from fabric.targets.opensm.settings_nvidia import nvidia_sections
+from fabric.targets.opensm.values import complain
 
 LOG_FLAGS = "0x07"
 """Errors, information and VERBOSE: without the last, what opensm drops from partitions.conf is in no log (measured)."""
@@ -152,24 +153,27 @@ def _congestion(declared: SubnetManagement) -> Pairs:
 
 
 def _options(subnet: Subnet, declared: SubnetManagement, taken: set[str]) -> Pairs:
-    """The spec's free options. One may replace a default of ours that nothing in the spec says, and nothing else."""
+    """The spec's free options. What the file already says cannot be said a second time."""
     found: dict[str, str] = {}
-    known = known_keys(subnet.flavour)
-    places = (("routing", subnet.routing.options), ("subnet_manager", declared.options))
-    for place, options in places:
+    for place, options in (("routing", subnet.routing.options), ("subnet_manager", declared.options)):
         for name, value in options.items():
             path = ("backend", place, "options", name)
-            if name not in known:
-                hint = near(name, known)
-                raise DesignError(
-                    path, f"the SM of flavour {subnet.flavour} knows no key {name!r} and would ignore it",
-                    hint=hint if hint.startswith("did") else "`fabric explain` the flavour's keys, or leave it out",
-                )  # fmt: skip
             if name in found:
                 raise DesignError(path, f"{name} is given in both routing.options and subnet_manager.options")
             if name in taken:
-                raise DesignError(
-                    path, f"{name} follows from the rest of the spec", hint="declare it there, not as an option"
-                )
+                hint = "declare it there, not as an option"
+                raise DesignError(path, f"{name} follows from the rest of the spec", hint=hint)
+            _check(path, name, value, subnet.flavour)
             found[name] = value
     return list(found.items())
+
+
+def _check(path: tuple[str, ...], name: str, value: str, flavour: Flavour) -> None:
+    known = known_keys(flavour)
+    if name not in known:
+        hint = near(name, known)
+        other = "leave it out, or set the flavour that knows it" if name in nvidia_keys() else "leave it out"
+        message = f"the SM of flavour {flavour} knows no key {name!r} and would ignore it"
+        raise DesignError(path, message, hint=hint if hint.startswith("did") else other)
+    if complaint := complain(known[name], value, flavour):
+        raise DesignError(path, complaint[0], hint=complaint[1])
