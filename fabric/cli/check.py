@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fabric.cli.common import json_option, print_json, spec_argument
+from fabric.words import counted
 
 if TYPE_CHECKING:
     from fabric.design.load import Cluster
@@ -35,10 +36,13 @@ def check(*, spec: Path, as_json: bool) -> None:
     if loaded.value.backend.kind == "infiniband":
         from fabric.design.ib.remarks import remarks
         from fabric.design.load import subnet_of
+        from fabric.targets.trial_subnet import accept_subnet
 
-        subnet = subnet_of(loaded).subnet
+        designed = subnet_of(loaded)
+        accept_subnet(designed)
+        subnet = designed.subnet
         found, switches = _placed(loaded, remarks(subnet)), len(subnet.switches)
-        text = f"{switches:,} switches, {subnet.figures.hosts:,} hosts"
+        text = f"{counted(switches, 'switch', 'switches')}, {counted(subnet.figures.hosts, 'host')}"
     else:
         from fabric.design.load import design_loaded
         from fabric.targets.trial import accept
@@ -46,7 +50,7 @@ def check(*, spec: Path, as_json: bool) -> None:
         cluster = design_loaded(loaded)
         accept(cluster)
         found, switches = _warnings(cluster), len(cluster.fabric.switches)
-        text = f"{switches:,} switches, {sum(1 for _ in cluster.fabric.hosts()):,} hosts"
+        text = f"{counted(switches, 'switch', 'switches')}, {counted(sum(1 for _ in cluster.fabric.hosts()), 'host')}"
     if as_json:
         print_json("fabric.check/1", {"spec": str(spec), "ok": True, "switches": switches, "warnings": found})
         return
@@ -54,7 +58,7 @@ def check(*, spec: Path, as_json: bool) -> None:
         click.echo(
             f"{entry['file']}:{entry['line']}:{entry['column']}: warning: {entry['path']}: {entry['message']} [{entry['code']}]"
         )
-    warned = f"{len(found)} warning{'s' if len(found) != 1 else ''}" if found else "no warnings"
+    warned = counted(len(found), "warning") if found else "no warnings"
     click.echo(f"{spec}: ok, {text}; {warned}")
 
 

@@ -6,6 +6,7 @@ when the value is a default, or null.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,19 +23,25 @@ def explain(*, path: str, spec: Path, as_json: bool) -> None:
 
     PATH is a place in the spec (qos.lossless.dscp, backend.zones[0].racks), a number of a device (z01-rtsw001.asn, .router_id, .loopback,
     .management, .prefix), a port (z01-rtsw001/eth8/1/1), a figure of a zone (zone1.ratio, zone1.spare, zone1.power), or a catalog value
-    (catalog.tomahawk4.buffers.fuji.headroom_uplink; needs no spec).
+    (catalog.tomahawk4.buffers.fuji.headroom_uplink; needs no spec). Of InfiniBand: a figure (ib.cores, ib.stripe, ib.lids, ib.cages.leaf_up),
+    a GUID (leaf0001.guid, "gt0001 mlx5_0.port_guid"), a port (leaf0001/33).
     """
     from fabric.design.explain import explain as explain_path
     from fabric.design.explain import explain_catalog
-    from fabric.design.load import design_loaded, load_spec
+    from fabric.design.load import design_loaded, load_spec, subnet_of
 
     place = None
     if path.startswith("catalog."):
         found = explain_catalog(path)
     else:
         loaded = load_spec(spec)
-        fabric = design_loaded(loaded).fabric if loaded.value.backend.kind == "roce" else None
-        found = explain_path(loaded.value, fabric, path)
+        if loaded.value.backend.kind == "roce":
+            found = explain_path(loaded.value, design_loaded(loaded).fabric, path)
+        else:
+            from fabric.design.ib.explain import explain_subnet
+
+            subnet = subnet_of(loaded).subnet
+            found = explain_path(loaded.value, None, path, partial(explain_subnet, subnet))
         if found.place is not None:
             at, _, node = loaded.source.find(found.place)
             place = f"{spec}:{at.line}:{at.column}" if node is not None else "nowhere: this is the default"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,10 @@ from fabric.errors import FabricError
 
 if TYPE_CHECKING:
     from fabric.design.fabric import Fabric
+    from fabric.design.ib.model import Subnet
     from fabric.design.tables import Table
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,32 +44,27 @@ def _table_options(command: F) -> F:
     return command
 
 
-@show.command("devices")
-@_table_options
-def devices(**options: Any) -> None:
-    """Switches and hosts: role, place, model, AS number, addresses, state; of devices that match DEVICE (z01-*), or of all."""
-    _print("devices", **options)
+_TABLES = {
+    "devices": "Switches and hosts: role, place, model, state, for RoCE numbers; of devices that match DEVICE (z01-*), or of all.",
+    "links": "Cables, both ends with port, cable model, length, for RoCE addresses; of devices that match DEVICE (z01-*), or of all.",
+    "addresses": "Addresses with the device and interface that has them (RoCE); of devices that match DEVICE (z01-*), or of all.",
+    "racks": "Racks with their hosts; for RoCE switch, prefix and power. DEVICE, which may be a pattern, names a rack by a device in it.",
+    "switches": "Switches with tier, unit, pod, rail, plane and GUID (InfiniBand); of those that match DEVICE (leaf*), or of all.",
+    "hcas": "HCAs with leaf port and GUIDs (InfiniBand); of hosts that match DEVICE (gt0001), or of all.",
+    "partitions": "Partitions by host and membership (InfiniBand); of hosts that match DEVICE, or of all.",
+    "cages": "Cages of switches with the far ends that fail together (InfiniBand); of switches that match DEVICE, or of all.",
+}  # fmt: skip
 
 
-@show.command("links")
-@_table_options
-def links(**options: Any) -> None:
-    """Cables, both ends with port, cable model, length and addresses; of devices that match DEVICE (z01-*), or of all."""
-    _print("links", **options)
+def _add(name: str, text: str) -> None:
+    @show.command(name, help=text)
+    @_table_options
+    def command(**options: Any) -> None:
+        _print(name, **options)
 
 
-@show.command("addresses")
-@_table_options
-def addresses(**options: Any) -> None:
-    """Addresses with the device and interface that has them; of devices that match DEVICE (z01-*), or of all."""
-    _print("addresses", **options)
-
-
-@show.command("racks")
-@_table_options
-def racks(**options: Any) -> None:
-    """Racks: switch, hosts, prefix, power. DEVICE, which may be a pattern, names the rack by its RTSW or a host."""
-    _print("racks", **options)
+for _name, _text in _TABLES.items():
+    _add(_name, _text)
 
 
 @show.command("summary")
@@ -104,14 +102,12 @@ def _plain(value: Any) -> Any:
 
 
 def _print(name: str, *, devices: Sequence[str], spec: Path, as_json: bool, as_csv: bool) -> None:
-    from fabric.design import tables
-    from fabric.design.load import load_cluster
+    from fabric.design.load import load_spec
 
     if as_json and as_csv:
         raise FabricError("--json and --csv cannot both be printed")
-    fabric = load_cluster(spec).fabric
-    make: Callable[[Fabric, frozenset[str] | None], Table] = getattr(tables, name)
-    table = make(fabric, _chosen(fabric, devices) if devices else None)
+    loaded = load_spec(spec)
+    table = (_of_subnet if loaded.value.backend.kind == "infiniband" else _of_fabric)(name, loaded, devices)
     if as_json:
         print_json(f"fabric.show.{name}/1", {"rows": [dict(zip(table.header, row, strict=True)) for row in table.rows]})
     elif as_csv:
@@ -120,11 +116,35 @@ def _print(name: str, *, devices: Sequence[str], spec: Path, as_json: bool, as_c
         print_table(table.header, table.rows)
 
 
-def _chosen(fabric: Fabric, patterns: Iterable[str]) -> frozenset[str]:
-    """Names of the switches and hosts that the patterns choose; FabricError for a pattern that chooses none."""
+def _of_fabric(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -> Table:
+    from fabric.design import tables
+    from fabric.design.load import design_loaded
+
+    if not hasattr(tables, name):
+        raise FabricError(f"{loaded.path}: a RoCE cluster has no table of {name}")
+    fabric = design_loaded(loaded).fabric
+    make: Callable[[Fabric, frozenset[str] | None], Table] = getattr(tables, name)
+    return make(fabric, _chosen([*fabric.by_name, *(host.name for host in fabric.hosts())], devices))
+
+
+def _of_subnet(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -> Table:
+    from fabric.design.ib import tables
+    from fabric.design.load import subnet_of
+
+    if not hasattr(tables, name):
+        raise FabricError(f"{loaded.path}: an InfiniBand cluster has no table of {name}")
+    subnet = subnet_of(loaded).subnet
+    make: Callable[[Subnet, frozenset[str] | None], Table] = getattr(tables, name)
+    hosts = dict.fromkeys(hca.host for hca in subnet.hcas)
+    return make(subnet, _chosen([*subnet.switch, *hosts, *subnet.hca], devices))
+
+
+def _chosen(names: list[str], patterns: Sequence[str]) -> frozenset[str] | None:
+    """Names that the patterns choose (None: all); FabricError for a pattern that chooses none."""
     from fabric.design.suggest import near
 
-    names = [*fabric.by_name, *(host.name for host in fabric.hosts())]
+    if not patterns:
+        return None
     found: set[str] = set()
     for pattern in patterns:
         hits = fnmatch.filter(names, pattern)

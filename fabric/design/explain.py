@@ -8,6 +8,7 @@ entry (`catalog.tomahawk4.buffers.fuji.headroom_uplink`).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +36,13 @@ class Explanation:
     place: Path | None
 
 
-def explain(spec: ClusterSpec, fabric: Fabric | None, path: str) -> Explanation:
-    """The explanation of `path`; FabricError with near names when there is no such thing. `fabric` is None for InfiniBand."""
+def explain(
+    spec: ClusterSpec, fabric: Fabric | None, path: str, other: Callable[[str], Explanation | None] | None = None
+) -> Explanation:
+    """The explanation of `path`; FabricError with near names when there is no such thing.
+
+    `fabric` is None for InfiniBand; `other` then explains what is no place in the spec.
+    """
     parts = _parts(path)
     if parts and parts[0] in _roots(spec):
         return _spec(spec, path, parts)
@@ -44,6 +50,8 @@ def explain(spec: ClusterSpec, fabric: Fabric | None, path: str) -> Explanation:
         found = _design(fabric, path)
         if found is not None:
             return found
+    if other is not None and (found := other(path)) is not None:
+        return found
     known = [*_roots(spec), *(fabric.by_name if fabric else ())]
     head = str(parts[0]) if parts else path
     raise FabricError(

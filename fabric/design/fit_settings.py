@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fabric.catalog import catalog
 from fabric.design.fabric import Fabric
@@ -20,17 +20,22 @@ def setting_problems(fabric: Fabric) -> Iterator[DesignError]:
     yield from _ecmp(fabric)
     yield from _routes(fabric)
     yield from _mtu(spec)
-    for path, name in secrets_used(spec):
+    yield from secret_problems(spec, secrets_used(spec))
+    names = [user.name for user in spec.management.users] if spec.management else []
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield DesignError(("management", "users", index, "name"), f"user {name!r} is declared twice")
+
+
+def secret_problems(spec: ClusterSpec, used: Iterable[tuple[Path, str]]) -> Iterator[DesignError]:
+    """References to secrets that are not declared, and secrets that do not come from exactly one place."""
+    for path, name in used:
         if name not in spec.secrets:
             hint = near(name, spec.secrets) if spec.secrets else f"declare it under secrets: {{{name}: {{env: ...}}}}"
             yield DesignError(path, f"there is no secret {name!r}", hint=hint)
     for name, secret in spec.secrets.items():
         if sum(value is not None for value in (secret.env, secret.file, secret.vault)) != 1:
             yield DesignError(("secrets", name), "a secret comes from exactly one of env, file, vault")
-    names = [user.name for user in spec.management.users] if spec.management else []
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield DesignError(("management", "users", index, "name"), f"user {name!r} is declared twice")
 
 
 def secrets_used(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:

@@ -12,9 +12,9 @@ from fabric.spec.base import Line, Model
 class Match(Model):
     """Which devices: by role, by name pattern (`*`, `?`, `[...]`), by zone; all that are given must hold."""
 
-    role: Literal["rtsw", "ctsw", "atsw", "host"] | None = Field(None, description="Role.")
+    role: Literal["rtsw", "ctsw", "atsw", "leaf", "spine", "core", "host"] | None = Field(None, description="Role.")
     name: Line | None = Field(None, description="Name or name pattern.", examples=["z01-rtsw*"])
-    zone: int | None = Field(None, ge=1, description="Zone number.")
+    zone: int | None = Field(None, ge=1, description="Zone number (RoCE).")
 
     @model_validator(mode="after")
     def _something(self) -> Match:

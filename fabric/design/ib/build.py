@@ -11,6 +11,7 @@ from fabric.design.ib.cables import cables_of
 from fabric.design.ib.cabling import Cabler
 from fabric.design.ib.figures import figures_of
 from fabric.design.ib.fit import problems
+from fabric.design.ib.fit_site import name_problems
 from fabric.design.ib.guids import with_guids
 from fabric.design.ib.managers import managers_of
 from fabric.design.ib.model import Hca, IbSwitch, Subnet
@@ -39,6 +40,8 @@ def design_subnet(spec: ClusterSpec, base_dir: Path = Path()) -> Subnet:
     assert cables is not None  # noqa: S101 - else found is not empty
     names, state = Names.of(tree), state_of(spec)
     boxes, ends = tuple(switches(tree, names, state)), tuple(hcas(tree, names, state))
+    found += name_problems(boxes, ends)
+    _stop(found)
     boxes, ends = with_guids(spec, boxes, ends, base_dir)
     by_name = {switch.name: switch for switch in boxes}
     cabler = Cabler(tree, names, cables, by_name, plain=not spec.state)
@@ -51,7 +54,7 @@ def _assemble(tree: Tree, boxes: tuple[IbSwitch, ...], ends: tuple[Hca, ...], ca
     managers = _attempt(found, lambda: managers_of(tree, ends, boxes))
     partitions = _attempt(found, lambda: partitions_of(tree, ends, managers or ()))
     routing = _attempt(found, lambda: routing_of(tree, boxes, ends))
-    ulps = _attempt(found, lambda: ulps_of(backend, partitions or (), ends))
+    ulps = None if partitions is None else _attempt(found, lambda: ulps_of(backend, partitions, ends))
     _stop(found)
     assert managers is not None and partitions is not None and routing is not None and ulps is not None  # noqa: S101
     return Subnet(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabric.design.ib.fit_site import site_problems
 from fabric.design.ib.places import Names
 from fabric.design.ib.tree import Tree
 from fabric.errors import DesignError, FabricError
@@ -12,7 +13,7 @@ from fabric.spec.ib_subnet import NVIDIA_ENGINES
 
 def problems(tree: Tree) -> list[FabricError]:
     """All that is wrong, in the spec's order."""
-    return [*_services(tree), *_lmc(tree), *_sharp(tree), *_engines(tree), *_switch_sm(tree)]
+    return [*_services(tree), *_lmc(tree), *_sharp(tree), *_engines(tree), *_switch_sm(tree), *site_problems(tree)]
 
 
 def _services(tree: Tree) -> Iterator[DesignError]:

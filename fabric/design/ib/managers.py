@@ -40,7 +40,7 @@ def managers_of(tree: Tree, hcas: tuple[Hca, ...], switches: Iterable[IbSwitch])
             errors.append(
                 DesignError(
                     (*path, "priority"),
-                    f"{entry.host} and {by_priority[priority]} both have priority {priority}: the lower GUID would be master",
+                    f"{entry.host} and {by_priority[priority]} both have priority {priority}: then the GUIDs decide who is master",
                 )
             )
         by_priority[priority] = entry.host

@@ -35,7 +35,7 @@ def _leaf(spec: ClusterSpec, radix: int, nics: int) -> tuple[int, int]:
         raise DesignError(
             ("backend", "hosts_per_unit"),
             f"host-per-leaf: {down} hosts do not divide over the {nics} leaves of a unit ({down} / {nics} = {down / nics:g} hosts a leaf)",
-            hint=f"{down - down % nics or nics} or {down + nics - down % nics}",
+            hint=f"a multiple of {nics}",
         )
     up = backend.leaf_uplinks if backend.leaf_uplinks is not None else down
     if backend.leaf_uplinks is None and down > half and spec.infiniband.tiers != 1:
