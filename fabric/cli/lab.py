@@ -49,6 +49,10 @@ def running_lab(spec: Path) -> Any:
 
     found = Lab.find(spec)
     if found is not None and found.supervisor() is None:
+        if (found.folder / "seats").is_dir():
+            from fabric.lab.ib.up import down
+
+            down(found)
         found.remove()
         raise FabricError(f"the lab of {spec} has died", hint=f"fabric lab up {spec}")
     if found is None:

@@ -60,6 +60,8 @@ def up(
     lacking = no_namespaces()
     if lacking:
         say(lacking)
+    if lab.supervisor() is None:
+        down(lab)  # what is left of one that died
     ethernet.claim(lab)
     supervisor: subprocess.Popen[bytes] | None = None
     try:
