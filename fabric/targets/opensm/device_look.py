@@ -18,7 +18,7 @@ _PKEYS = re.compile(r"^ *\d+:((?: 0x[0-9a-fA-F]{4})+)\s*$")
 _STANDBY, _MASTER = 2, 3
 _FATAL = (
     "Errors during initialization", "No routing engine able", "cannot find or setup routing engine",
-    "artition configuration in error", "PARSE ERROR", "PARSE WARN", "ERR A", "osm_opensm_bind", "Failed to setup routing engine",
+    "artition configuration in error", "PARSE ERROR", "PARSE WARN", "ERR A", "Failed to setup routing engine",
 )  # fmt: skip
 _HARMLESS = ("routing engine 'no_fallback'",)
 """opensm says this whenever the fallback to MinHop is forbidden, and forbids it."""

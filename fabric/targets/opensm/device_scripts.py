@@ -24,7 +24,7 @@ LINES = 400
 LOG_WORDS = (
     r"Entering [A-Z]+ state|SUBNET UP|tables configured on all switches|Errors during initialization|No routing engine able"
     r"|cannot find or setup routing engine|Failed to setup routing engine|PARSE (ERROR|WARN)|artition configuration in error"
-    r"|ERR A[BC][0-9A-F]{2}|osm_opensm_bind"
+    r"|ERR A[BC][0-9A-F]{2}"
 )
 STDOUT_WORDS = (
     r"Unrecognized token|Invalid Cached Option|Parsing error|Warning: Cached Option|Error from|Perhaps another"
@@ -53,11 +53,14 @@ class Manager:
 
 _FUNCTIONS = """
 conf={conf} loaded={loaded} guid={guid} log={log} keeps_log={keeps_log}
-pids() {{
-  main=$(systemctl show -p MainPID --value opensm 2>/dev/null)
-  case "$main" in "" | 0 | *[!0-9]*) pgrep -x opensm ;; *) echo "$main" ;; esac
+pids=
+find_pids() {{
+  for pid in $pids; do [ -e "/proc/$pid" ] || pids=; done
+  [ -z "$pids" ] || return 0
+  pids=$(systemctl show -p MainPID --value opensm 2>/dev/null)
+  case "$pids" in "" | 0 | *[!0-9]*) pids=$(pgrep -x opensm) ;; esac
 }}
-runs() {{ [ -n "$(pids)" ]; }}
+runs() {{ find_pids; [ -n "$pids" ]; }}
 ca=; ca_port=
 for one in /sys/class/infiniband/*/ports/*; do
   [ -e "$one/gids/0" ] || continue
@@ -80,10 +83,10 @@ answers() {{  # answers SECONDS
 }}
 identity() {{
   read -r boot < /proc/sys/kernel/random/boot_id
-  for pid in $(pids); do echo "$boot $pid $(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)"; done | tr '\\n' ' '
+  find_pids; for pid in $pids; do echo "$boot $pid $(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)"; done | tr '\\n' ' '
 }}
 log_file() {{  # a log file of the command line wins over that of opensm.conf
-  for pid in $(pids); do tr '\\0' '\\n' < "/proc/$pid/cmdline"; done |
+  find_pids; for pid in $pids; do tr '\\0' '\\n' < "/proc/$pid/cmdline"; done |
     awk -v log_="$log" 'take {{ log_ = $0; take = 0 }} $0 == "-f" || $0 == "--log_file" {{ take = 1 }} END {{ print log_ }}'
 }}
 mark() {{
@@ -96,12 +99,12 @@ keep_loaded() {{  # keep_loaded FILE...: what it has read now
   {{ identity; echo; for file in "$@"; do [ ! -e "$file" ] || sha256sum -- "$file"; done; }} > loaded.new && mv -f loaded.new "$loaded"
 }}
 restart_sm() {{
-  systemctl stop opensm; mark start
+  systemctl stop opensm; mark start; pids=
   systemctl start opensm && answers {up}
 }}
 reload_sm() {{
   mark reload
-  systemctl reload opensm 2>/dev/null || kill -HUP $(pids)
+  systemctl reload opensm 2>/dev/null || {{ runs && kill -HUP $pids; }}
 }}
 hand_over() {{  # hand_over SECONDS: the standby becomes master, so that the subnet has one while this one restarts
   runs && master || return 0
@@ -163,7 +166,7 @@ _ACTS: Mapping[Effect, tuple[list[str], list[str], list[str]]] = {
 
 
 _LOOK = """
-echo "@pids $(pids | tr '\\n' ' ')"
+find_pids; echo "@pids" $pids
 echo "@own $(own)"
 echo "@master $(ask sminfo | head -n 1)"
 """
@@ -214,8 +217,8 @@ def look_since(folder: str, manager: Manager) -> str:
 def state_script(etc: str, paths: Sequence[str]) -> str:
     """Prints what `device_state` reads: which opensm runs, what it is known to have read, when each file was written."""
     return f"""{functions(Manager(etc))}
-echo "@now $(identity)"
-for pid in $(pids); do
+find_pids; echo "@now $(identity)"
+for pid in $pids; do
   ticks=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)
   echo "@started $(($(sed -n 's/^btime //p' /proc/stat) + ticks / $(getconf CLK_TCK)))"
 done
