@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help test-long setup setup-lab demo test lint bench docs gen-docs clean
+.PHONY: help test-long setup setup-lab demo test lint bench scale-ib docs gen-docs clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ lint: setup ## style, types, layers, YAML
 
 bench: setup ## speed and memory at full size; prints the figures
 	@$(PY) -m tests.scale.bench $(BENCH_ARGS)  # BENCH_ARGS="--markdown": the table of docs/benchmarks.md
+
+scale-ib: setup ## 4,096 HCAs on ibsim and opensm, read back and walked; SCALE_ARGS=--whole: 24,576 (over ten minutes)
+	@$(PY) -m tests.scale.bench_ib $(SCALE_ARGS)
 
 gen-docs: setup ## write the generated pages of docs/reference again
 	@$(PY) -m tools.gen_docs
