@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fabric.change.diff import Normalise, diff_file
 from fabric.change.plan import DevicePlan, fingerprint
 from fabric.targets.base import Artifact
-from fabric.targets.device import Device
+from fabric.targets.device import Device, Reloads
 
 _SHOWN = 3
 
@@ -49,3 +49,12 @@ def read(device: Device, plan: DevicePlan) -> dict[str, bytes | None]:
     paths = paths_of(plan)
     found = device.read(paths)
     return {path: found.get(path) for path in paths}
+
+
+def run_files(device: Device) -> None:
+    """A device that holds its old files runs them too, where these are two things: an agent may say yes to a reload and do nothing.
+
+    Raises DeviceError when it does not.
+    """
+    if isinstance(device, Reloads):
+        device.run_files()

@@ -17,7 +17,7 @@ from fabric.change.events import GOOD, OLD, Ended, Step
 from fabric.change.gates import Health, health
 from fabric.change.keep import kept
 from fabric.change.plan import DevicePlan
-from fabric.change.readback import held, read, remaining
+from fabric.change.readback import held, read, remaining, run_files
 from fabric.change.runs import DeviceRecord, RunRecord
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact, DeviceRef
@@ -83,6 +83,7 @@ class Recover:
         now = held(plan, running)
         armed = _armed(device, staged)
         if now == plan.fingerprint and not armed:
+            run_files(device)
             device.discard(staged)
             return Ended(plan.name, "reverted", "it holds its old state", now)
         artifacts = self.artifacts(plan.name)
@@ -110,6 +111,8 @@ class Recover:
         now = held(plan, running)
         armed = _armed(device, staged)
         if now == plan.fingerprint and not armed:
+            if record.touched:
+                run_files(device)
             device.discard(staged)
             return Ended(plan.name, "rolled-back", "it holds its old state", now)
         if not armed and not record.touched:  # whoever has changed it since: it was not this run
@@ -130,6 +133,7 @@ class Recover:
         back = read(device, plan)
         now = held(plan, back)
         if now == plan.fingerprint:
+            run_files(device)
             self._expect(plan, up, running, back)
             return Ended(plan.name, "rolled-back", "", now)
         return self._by_kept_files(plan, device, now)

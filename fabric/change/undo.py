@@ -8,7 +8,7 @@ from fabric.change.clock import stamp
 from fabric.change.control import Context
 from fabric.change.events import Ended, Leftover, Result, Step
 from fabric.change.plan import DevicePlan
-from fabric.change.readback import held, read
+from fabric.change.readback import held, read, run_files
 from fabric.errors import FabricError
 from fabric.targets.device import Device, DeviceError, DeviceRefusedError, Staged
 
@@ -25,6 +25,8 @@ class Undo:
     plan: DevicePlan
     device: Device
     timer_end: float
+    sent: bool = False
+    """Whether it was told to go back; the answer may have been lost."""
 
     def run(self, staged: Staged, why: str) -> Ended:
         """Tries until it is done or the timer is long over; how it ended, with the reason `why`."""
@@ -53,13 +55,18 @@ class Undo:
         armed = any(item.armed and item.token == staged.token for item in self.device.pending())
         now = held(self.plan, read(self.device, self.plan))
         if not armed and now == self.plan.fingerprint:
+            run_files(self.device)
             self._sweep(staged)
             if self.context.clock.now() >= self.timer_end - RETRY_S:
                 return self._ended("reverted", f"{why}; its timer has returned it to its old state", now)
+            if self.sent:
+                return self._ended("rolled-back", why, now)
             return self._ended("failed", f"{why}; it holds its old state", now)
+        self.sent = True
         self.device.rollback(staged)
         now = held(self.plan, read(self.device, self.plan))
         if now == self.plan.fingerprint:
+            run_files(self.device)
             return self._ended("rolled-back", why, now)
         return self._ended("broken", f"{why}; rolled back, but it does not hold its old state", now)
 

@@ -121,6 +121,14 @@ class Device(Protocol):
 
 
 @runtime_checkable
+class Reloads(Protocol):
+    """A device whose `read` gives files, while a daemon runs what it took from them when it was last told to."""
+
+    def run_files(self) -> None:
+        """Make sure that it runs what its files say; when it does not, it is told so once more. Raises DeviceError."""
+
+
+@runtime_checkable
 class Examined(Protocol):
     """A device that can say more of its health than its sessions and links do: those of a kind that has none, as subnet managers."""
 

@@ -163,6 +163,9 @@ class FakeDevice:
             state["armed"] = None
             self.fleet.save(self.name, state)
 
+    def run_files(self) -> None:
+        self._do("run-files")
+
     def discard(self, staged: Staged) -> None:
         state = self._do("discard")
         state["staged"].pop(staged.token, None)

@@ -112,6 +112,20 @@ def test_lost_while_confirming_is_no_failure(cluster: Cluster, point: str) -> No
     assert (state["saved"], state["armed"]) == (cluster.new.files[LATER], None)
 
 
+@pytest.mark.parametrize(("times", "result"), [(2, "rolled-back"), (1_000_000, "lost")])
+def test_old_files_that_a_daemon_does_not_run_are_no_return(cluster: Cluster, times: int, result: str) -> None:
+    gate, proof = fails(FIRST, "confirm", refused("% no")), fails(FIRST, "run-files", refused("mtu: kept"), times)
+
+    def hook(name: str, point: str) -> None:
+        gate(name, point)
+        proof(name, point)
+
+    cluster.fleet.hook = hook
+    ended = cluster.apply()
+    assert ended[FIRST].result == result
+    assert ("it refuses to go back" in ended[FIRST].detail) == (result == "lost")
+
+
 def test_never_seen_again(cluster: Cluster) -> None:
     gone: list[str] = []
 

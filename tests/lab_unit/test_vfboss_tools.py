@@ -73,6 +73,9 @@ def test_a_port_is_not_shut_without_a_yes(box: Node) -> None:
 def test_faults_of_the_command_line(box: Node) -> None:
     fault(box, garbage=True)
     assert "]not json" in tool(box, "fboss2", "show", "product").stdout
+    fault(box, garbage=True, only="bgp")
+    assert "MINIPACK2" in tool(box, "fboss2", "show", "product").stdout
+    assert "]not json" in tool(box, "fboss2", "--fmt", "json", "show", "bgp", "summary").stdout
     fault(box, flood_mb=3)
     assert len(tool(box, "fboss2", "show", "product").stdout) == 3 << 20
     fault(box, hang=True)

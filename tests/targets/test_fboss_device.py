@@ -165,6 +165,17 @@ def test_an_agent_that_keeps_a_difference_is_not_confirmed(box: FakeFboss, conne
     assert _state(box) == OLD
 
 
+def test_an_agent_that_does_not_run_its_file_is_told_again(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
+    device = connect()
+    device.run_files()
+    assert box.log == []
+    running = box.folder / "answers/show_config_running_agent"
+    running.write_bytes(NEW[0])  # as after a reload that said yes and did nothing
+    with pytest.raises(DeviceRefusedError, match=r"sw.vlans\[0\].name: old in the file, new in force"):
+        device.run_files()
+    assert box.log == ["config reload"]
+
+
 def test_nothing_to_change(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
     device = connect()
     staged = device.stage(_files(box, agent=OLD[0], bgp=OLD[1]), "r1")

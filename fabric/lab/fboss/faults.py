@@ -3,7 +3,8 @@
 {"refuse_reload": true}  the agent refuses every reload;
 {"keep": ["sw.ports[0].description", ...]}  the agent takes a reload, but these places keep their old values (true: all of them do);
 {"agent_down": true}, {"qsfp_down": true}  nobody answers at that daemon's port;
-{"garbage": true}, {"hang": true}, {"flood_mb": 100}  what fboss2 prints instead of an answer.
+{"garbage": true}, {"hang": true}, {"flood_mb": 100}  what fboss2 prints instead of an answer; "only": REGEX limits these to commands
+whose words match.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import select
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from fabric.lab.fboss.node import Node
@@ -45,9 +47,11 @@ def _at(value: Any, steps: list[str | int]) -> Any:
     return value
 
 
-def spoil_output(node: Node) -> bool:
-    """Act on faults of the command line; True when the command has had its (bad) answer."""
+def spoil_output(node: Node, words: Sequence[str]) -> bool:
+    """Act on faults of the command line for the command of these `words`; True when it has had its (bad) answer."""
     found = node.faults()
+    if not re.search(str(found.get("only") or ""), " ".join(words)):
+        return False
     if found.get("hang"):
         watch = select.poll()
         watch.register(sys.stdout.fileno(), 0)  # only errors: the reader has gone

@@ -209,7 +209,7 @@ def main(argv: list[str]) -> int:
     try:
         node = Node(argv[1])
         line = Line(argv[2:])
-        if faults.spoil_output(node):
+        if faults.spoil_output(node, line.words):
             return 0
         if node.faults().get("log_lines"):
             _err("I0102 03:04:05.678901  4242 EventBase.cpp:1] a log line of the command itself")

@@ -106,6 +106,14 @@ class FbossDevice:
             self._script(staged.token, "rollback.sh")
         self._remove_folder(folder)
 
+    def run_files(self) -> None:
+        """See Reloads."""
+        try:
+            self._must_run_its_file()
+        except DeviceRefusedError:
+            self._connection.run("fboss2-dev config reload", timeout=self._long)
+            self._must_run_its_file()
+
     def discard(self, staged: Staged) -> None:
         """See Device."""
         folder = self._folder(staged.token)
