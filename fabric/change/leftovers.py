@@ -25,7 +25,8 @@ def dead_changes(state: Path, clock: Clock) -> Iterator[Mapping[Key, RunRecord]]
         found = _littered(state)
         if found:
             try:
-                stack.enter_context(locked(state, "clearing away what a run has left", stamp(clock.now())))
+                what = "clearing away what a run has left"
+                stack.enter_context(locked(state, what, stamp(clock.now()), in_passing=True))
             except BusyError:
                 found = {}
             else:

@@ -45,10 +45,11 @@ def boot_id() -> str:
 
 
 @contextmanager
-def locked(state: Path, what: str, now: str) -> Iterator[str]:
+def locked(state: Path, what: str, now: str, *, in_passing: bool = False) -> Iterator[str]:
     """Holds the cluster's lock; gives a line about a stale lock that was found, or "".
 
-    `what` says what is done under it ("apply 20260131T1200Z"). Raises BusyError when another process holds it.
+    `what` says what is done under it ("apply 20260131T1200Z"). `in_passing`: who changes nothing leaves a stale lock to be told by who
+    does. Raises BusyError when another process holds it.
     """
     path = state / NAME
     try:
@@ -61,13 +62,17 @@ def locked(state: Path, what: str, now: str) -> Iterator[str]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _busy(_read(handle), path) from None
-        stale = _stale(_read(handle))
+        before = _read(handle)
+        stale = _stale(before)
         holder = Holder(os.getpid(), socket.gethostname(), now, boot_id(), what)
         _write(handle, json.dumps(asdict(holder)), path)
         try:
             yield stale
         finally:
             _clear(handle)
+            if before is not None and in_passing:
+                with suppress(FabricError):  # then nobody is told of it: no harm
+                    _write(handle, json.dumps(asdict(before)), path)
     finally:
         os.close(handle)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -111,3 +112,12 @@ def test_what_a_kill_left_is_cleared_away(tmp_path: Path) -> None:
     assert [device for device, _token in read(cluster)] == [LOST]
     assert clean(cluster)
     assert load_run(cluster.state, "last").status == "interrupted"
+
+
+def test_a_stale_lock_is_told_by_who_changes_something(cluster: Cluster) -> None:
+    killed = {"pid": 1, "host": "elsewhere", "started": "then", "boot": "", "what": "fabric apply"}
+    (cluster.state / "lock").write_text(json.dumps(killed), encoding="utf-8")
+    assert read(cluster)
+    for told in ("stale lock of fabric apply (since then) taken over: it ran on elsewhere; see fabric runs list", ""):
+        with locked(cluster.state, "fabric resume", "now") as stale:
+            assert stale == told
