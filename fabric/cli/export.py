@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fabric.cli import export_ib
 from fabric.cli.common import json_option, spec_argument
 from fabric.words import counted
 
@@ -16,6 +17,10 @@ SCHEMA = "fabric.export/1"
 @click.group("export")
 def export() -> None:
     """The design in the forms of other tools."""
+
+
+for _command in export_ib.COMMANDS:
+    export.add_command(_command)
 
 
 @export.command("containerlab")
