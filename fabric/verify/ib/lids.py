@@ -39,7 +39,7 @@ def judge_lids(subnet: Subnet, topology: Topology, saved: Mapping[int, int] | No
     wide = sum(topology.ports[end].lmc > 0 for end in topology.hca_ports)
     faults = []
     if none:
-        faults.append(f"{len(none):,} ports have no LID: {_some(none)}")
+        faults.append(f"no LID: {_some(none)}")
     faults += [f"LID {lid} belongs to {' and '.join(who[:3])}" for lid, who in list(twice.items())[:_SHOWN]]
     if wide:
         faults.append(f"{wide:,} ports have LMC above 0")

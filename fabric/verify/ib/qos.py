@@ -34,7 +34,7 @@ def judge_qos(subnet: Subnet, seen: Observed) -> list[Finding]:
         )
         return [_finding("tables", "all ports", "unknown", why, "SL2VL and VLArb can be read", "")]
     names = match(subnet, seen.topology).name
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     silent: list[str] = []
     right = 0
     for end, port in seen.qos.items():
@@ -42,11 +42,11 @@ def judge_qos(subnet: Subnet, seen: Observed) -> list[Finding]:
         if port is None:
             silent.append(label)
             continue
-        faults = list(_differences(subnet.qos, port, seen.topology.ports[end], simulated=seen.simulated))
-        for fault in faults:
-            alike.setdefault(fault, []).append(label)
+        faults = tuple(_differences(subnet.qos, port, seen.topology.ports[end], simulated=seen.simulated))
+        if faults:
+            alike.setdefault(faults, []).append(label)
         right += not faults
-    found = [_wrong(measured, expected, labels) for (measured, expected), labels in alike.items()]
+    found = [_wrong(faults, labels) for faults, labels in alike.items()]
     if silent:
         text = "the ports did not answer for SL2VL or VLArb"
         found.append(_finding("tables", _ports(silent), "unknown", text, "they do", "", len(silent)))
@@ -93,7 +93,8 @@ def _not_exercised(qos: QosTables, *, simulated: bool) -> Iterator[Finding]:
         yield _finding("high-limit", "all ports", "unknown", text, f"high_limit {qos.high_limit}", "")
 
 
-def _wrong(measured: str, expected: str, labels: list[str]) -> Finding:
+def _wrong(faults: tuple[tuple[str, str], ...], labels: list[str]) -> Finding:
+    measured, expected = ("; ".join(texts) for texts in zip(*faults, strict=True))
     action = "see whether `qos TRUE` and the tables stand in opensm.conf of the master SM (`fabric plan`), then reload opensm"
     return _finding("tables", _ports(labels), "fail", measured, expected, action, len(labels))
 

@@ -49,9 +49,11 @@ def _rate(found: Cables, number: int, ports: Sequence[PortInfo], wanted: int) ->
     slow = min(ports, key=gbps)
     if gbps(slow) >= wanted:
         return Finding("cabling.link", subject, "pass", "right", "", "", (), names, 1, (subject,))
+    designed = link.cabled.speed_gbps
+    expected = f"{wanted:,} Gb/s{f' in the lab ({designed:,} Gb/s as designed)' if designed != wanted else ''}"
     action = "reseat both plugs, then exchange the cable; look at its error counters (`fabric validate errors`)"
     return Finding(
-        "cabling.speed", subject, "fail", f"runs at {spelled(slow)}", f"{wanted:,} Gb/s", action, (), names, 1, (subject,),
+        "cabling.speed", subject, "fail", f"runs at {spelled(slow)}", expected, action, (), names, 1, (subject,),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from fabric.design.ib.model import Subnet
 from fabric.errors import FabricError
 from fabric.forwarding.cycles import channels_used, find_cycle
 from fabric.forwarding.shift import contention
-from fabric.forwarding.tables import Lfts, Routes, routes
+from fabric.forwarding.tables import NO_ROUTE, Lfts, Routes, routes
 from fabric.forwarding.walk import Failure, Kind, TierLoad, Walk, balance, walk
 from fabric.targets.opensm.mad_model import Topology
 from fabric.verify.finding import Finding, Verdict
@@ -152,7 +152,9 @@ class _Judge:
         engine = self.subnet.routing.engines[0]
         if cycle is None:
             text = f"no cycle in {channels_used(self.walked):,} channels"
-            return _finding("deadlock", "unknown" if self.unread else "pass", text, "no credit loop", "")
+            if self.unread:
+                return _finding("deadlock", "unknown", f"{text} so far; {self.doubt}", "no credit loop", "")
+            return _finding("deadlock", "pass", text, "no credit loop", "")
         names = [self.laid.wiring.channel_name(channel) for channel in cycle]
         shown = "; ".join(names[: 2 * _SHOWN]) + (
             f"; and {len(names) - 2 * _SHOWN} more" if len(names) > 2 * _SHOWN else ""
@@ -196,7 +198,7 @@ class _Judge:
         ratio = (
             math.prod(self.subnet.figures.oversubscription.values()) if self.subnet.figures.oversubscription else 1.0
         )
-        most = math.ceil(max(1.0, ratio) - 1e-9)
+        most = math.ceil(max(1.0, ratio) - 1e-9) + (not self._even())
         worst = max(found, key=lambda one: one.flows)
         expected = f"{counted(most, 'flow')} on the busiest link"
         if worst.flows <= most:
@@ -255,7 +257,11 @@ def _name(tier: TierLoad) -> str:
 
 
 def _told(failure: Failure) -> str:
-    way = " -> ".join(f"{name}[{port}]" for name, port in failure.way[-8:])
+    way = " -> ".join(
+        f"{name}[{port}]" if port != NO_ROUTE else f"{name} (no route)" for name, port in failure.way[-8:]
+    )
+    if failure.kind == "loop":
+        way += " and around again"
     return f"{failure.leaf} to {failure.destination} by {way}" if way else f"{failure.leaf} to {failure.destination}"
 
 

@@ -20,7 +20,7 @@ def judge_log(subnet: Subnet, host: str, log: Log, seen: Observed, *, master: bo
     if master:
         engine = _engine(subnet, host, log, simulated=seen.simulated)
         if engine.verdict == "fail":
-            told.add("engine")
+            told |= {"engine", "guids"}
         yield engine
         counts = list(_counts(subnet, host, log, seen))
         if any(finding.verdict == "fail" for finding in counts):
@@ -63,7 +63,6 @@ def _counts(subnet: Subnet, host: str, log: Log, seen: Observed) -> Iterator[Fin
     ]
     compute = [hca.name for hca in subnet.compute if hca.state != "planned" and (there is None or hca.name in there)]
     lost = [bad.text for bad in log.complaints if bad.topic == "guids"]
-    reason = f": {'; '.join(lost)}" if lost else ""
     for kind, what, found, wanted, file in (
         ("roots", "root switches", log.roots, len(roots), "root_guids"),
         ("compute", "compute nodes", log.compute, len(compute), "cn_guids"),
@@ -73,8 +72,13 @@ def _counts(subnet: Subnet, host: str, log: Log, seen: Observed) -> Iterator[Fin
         if found == wanted and not lost:
             yield _finding(host, kind, "pass", f"{found:,} {what}", f"{wanted:,} {what}", "")
         elif found != wanted or kind == "roots":
+            said = (
+                f"{'; '.join(lost)}; the engine took {found:,} {what} by itself"
+                if lost
+                else f"the engine knows {found:,} {what}"
+            )
             yield _finding(
-                host, kind, "fail", f"the engine knows {found:,} {what}{reason}", f"{wanted:,} {what}",
+                host, kind, "fail", said, f"{wanted:,} {what}",
                 f"compare {file} on {host} with the design (`fabric plan`), then reload opensm",
             )  # fmt: skip
 
