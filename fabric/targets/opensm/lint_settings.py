@@ -61,3 +61,9 @@ def _manager(conf: Conf) -> Iterator[Found]:
         )
     if conf.number("m_key_protection_level") and conf.text("m_key") in (None, "0", "0x0000000000000000"):
         yield "m_key_protection_level", "a protection level without an m_key protects nothing", "set m_key"
+    if (
+        conf.number("m_key_protection_level")
+        and conf.number("m_key_lease_period")
+        and conf.number("sweep_interval") == 0
+    ):
+        yield "sweep_interval", "with M_Key protection and a lease opensm switches sweep_interval 0 on again", None

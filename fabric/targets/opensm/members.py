@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from fabric.design.ib.model import Hca, IbSwitch, Membership, Partition, Subnet
 from fabric.targets.opensm.codes import mtu_code, rate_code
@@ -55,21 +56,30 @@ def order(subnet: Subnet) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberLine:
+    """Members on one line, and whose they are ("" = no one host's)."""
+
+    words: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionRule:
     """One definition of partitions.conf: `head` before the colon, `lines` of members after it."""
 
     head: str
-    lines: tuple[str, ...]
+    lines: tuple[MemberLine, ...]
 
 
 def partition_rules(subnet: Subnet) -> list[PartitionRule]:
     """Every partition of the subnet, the default one first; membership always written out."""
     declared = {partition.pkey: partition for partition in subnet.partitions}
     default = declared.pop(DEFAULT_PKEY, None)
-    return [_default(subnet, default), *(_rule(partition) for partition in declared.values())]
+    hosts = {hca.port_guid: hca.host for hca in subnet.hcas}
+    return [_default(subnet, default, hosts), *(_rule(partition, hosts) for partition in declared.values())]
 
 
-def _default(subnet: Subnet, partition: Partition | None) -> PartitionRule:
+def _default(subnet: Subnet, partition: Partition | None, hosts: Mapping[int, str]) -> PartitionRule:
     """The default partition: a word for all ports, then those that differ. Subnet managers are full members in every case."""
     managers = {manager.hca.port_guid for manager in subnet.managers}
     members = partition.members if partition else {}
@@ -80,12 +90,12 @@ def _default(subnet: Subnet, partition: Partition | None) -> PartitionRule:
         standard = "full"
     full: dict[int, Membership] = dict.fromkeys(sorted(managers), "full")
     differing = {guid: membership for guid, membership in {**members, **full}.items() if membership != standard}
-    lines = (f"ALL={standard}, SELF=full", *_lines(differing))
+    lines = (MemberLine(f"ALL={standard}, SELF=full", ""), *_lines(differing, hosts))
     return PartitionRule(_head(partition) if partition else f"Default={DEFAULT_PKEY:#06x}", lines)
 
 
-def _rule(partition: Partition) -> PartitionRule:
-    return PartitionRule(_head(partition), tuple(_lines(partition.members)))
+def _rule(partition: Partition, hosts: Mapping[int, str]) -> PartitionRule:
+    return PartitionRule(_head(partition), tuple(_lines(partition.members, hosts)))
 
 
 def _head(partition: Partition) -> str:
@@ -98,7 +108,9 @@ def _head(partition: Partition) -> str:
     return ", ".join(words)
 
 
-def _lines(members: Mapping[int, Membership]) -> Iterator[str]:
-    words = [f"{guid:#018x}={membership}" for guid, membership in members.items()]
-    for start in range(0, len(words), GUIDS_A_LINE):
-        yield ", ".join(words[start : start + GUIDS_A_LINE])
+def _lines(members: Mapping[int, Membership], hosts: Mapping[int, str]) -> Iterator[MemberLine]:
+    """A line a host, so that a diff shows hosts; more than one where it has many ports."""
+    for host, group in groupby(members.items(), key=lambda member: hosts.get(member[0], "")):
+        words = [f"{guid:#018x}={membership}" for guid, membership in group]
+        for start in range(0, len(words), GUIDS_A_LINE):
+            yield MemberLine(", ".join(words[start : start + GUIDS_A_LINE]), host)

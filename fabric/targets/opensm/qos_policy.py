@@ -37,6 +37,7 @@ _SECTIONS: Mapping[str, tuple[str, frozenset[str]]] = {
     ),
 }
 _SLS = 16
+_TARGET = ("any, target-port-guid", "any,target-port-guid")  # these match all ULPs, so they go last (manual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class _Reader:
         self.pkeys: dict[int, int] = {}
         self.levels: dict[str, int] = {}
         self.default_at = 0
+        self.target_at = 0
 
     def line(self, number: int, text: str) -> None:
         """One line without its comment."""
@@ -103,6 +105,10 @@ class _Reader:
             )
         if match == "default":
             self.default_at = number
+        elif match.startswith(_TARGET):
+            self.target_at = number
+        elif self.target_at:
+            self.problem(number, f"the rule by target port GUID on line {self.target_at} must stand behind this one")
         self._pkey(number, match)
         self.rules.append((match, int(value)))
 

@@ -84,6 +84,7 @@ POLICIES: Mapping[str, str] = {
     "unknown protocol": "qos-ulps\n mpi : 1\n default : 0\nend-qos-ulps\n",
     "after default": "qos-ulps\n default : 0\n ipoib : 1\nend-qos-ulps\n",
     "no default": "qos-ulps\n ipoib : 1\nend-qos-ulps\n",
+    "target rule not last": "qos-ulps\n any, target-port-guid 0x1 : 1\n ipoib : 1\n default : 0\nend-qos-ulps\n",
     "qos-setup": "qos-setup\n",
     "level field": "qos-levels\nqos-level\nname: DEFAULT\nsll: 0\nend-qos-level\nend-qos-levels\n",
     "field without colon": "qos-levels\nqos-level\nname: DEFAULT\nsl 0\nend-qos-level\nend-qos-levels\n",
@@ -233,7 +234,9 @@ TOGETHER: Mapping[str, Mapping[str, str]] = {
         "opensm.conf": "guid 0x11\nhonor_guid2lid_file TRUE\nrouting_engine updn,no_fallback\nlog_flags 0x07\n"
     },
     "nothing at all": {"opensm.conf": "\n"},
-    "timers": {"+": "transaction_timeout 5000\nsm_inactive TRUE\nm_key_protection_level 2\n"},
+    "timers": {
+        "+": "transaction_timeout 5000\nsm_inactive TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nsweep_interval 0\n"
+    },
 }
 
 
