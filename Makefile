@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help test-long setup setup-lab demo test lint bench scale-ib docs gen-docs clean
+.PHONY: help setup setup-lab demo test lint bench scale-ib docs gen-docs clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,10 +30,7 @@ demo: setup-lab ## check, render and change the lab and the 24,576-GPU cluster, 
 	@tools/demo.sh
 
 test: setup-lab ## all tests but the benchmarks
-	@$(PY) -m pytest -q -n 2 $(PYTEST_ARGS)
-
-test-long: setup-lab ## the lab tests that take minutes: every fault at every step of an apply
-	@$(PY) -m pytest -q -n 0 -m long tests/lab $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 lint: setup ## style, types, layers, YAML
 	@tools/lint.sh

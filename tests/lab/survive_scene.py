@@ -275,11 +275,10 @@ class Scene:
         self._tool("lab", "exec", self.spec, switch, "--", *command)
 
     def sessions_are_back(self) -> None:
-        """Wait until every BGP session is established."""
+        """Wait until every BGP session is established, and with them the routes are there."""
 
         def back() -> bool:
-            nodes = json.loads(self._tool("lab", "status", self.spec, "--json").stdout)["nodes"]
-            return all(it["sessions"] == it["sessions_expected"] for it in nodes if it["kind"] != "host")
+            return not control.ask(self.lab.folder, "converged", nodes=SWITCHES, daemons_only=False)["missing"]
 
         poll(back, "all BGP sessions are established")
 

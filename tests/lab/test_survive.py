@@ -11,7 +11,6 @@ import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,18 +31,12 @@ from tests.lab.survive_scene import (
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.long,
     pytest.mark.skipif(
         os.geteuid() != 0 or not shutil.which("vtysh") or not shutil.which("lldpd"), reason="needs root, FRR, lldpd"
     ),
 ]
 BEFORE_COMMIT = ("run-started", "wave-started", "staging", "staged")
 STEPS = (*BEFORE_COMMIT, "committing", "committed", "checking", "confirming", "confirmed", "ended", "wave-ended")
-
-
-def _mostly_long(steps: Sequence[str], short: str) -> list[Any]:
-    """Steps as parameters: `short` runs with every test run, the others with `make test-long`."""
-    return [step if step == short else pytest.param(step, marks=pytest.mark.long) for step in steps]
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +63,13 @@ def scene(booted: Scene) -> Scene:
     return booted
 
 
-def _interrupted(scene: Scene, switch: str, at: str, timer: int = 120) -> tuple[Path, Running]:
+def _interrupted(
+    scene: Scene, switch: str, at: str, timer: int = 120, options: Sequence[object] = ()
+) -> tuple[Path, Running]:
     """An apply on one switch that is held at a step."""
     state = scene.state()
     where = "" if at in ("run-started", "wave-started", "wave-ended") else switch
-    running = scene.start_apply(state, switch, timer=timer, stop_at=(at, where))
+    running = scene.start_apply(state, switch, timer=timer, options=options, stop_at=(at, where))
     running.stopped()
     return state, running
 
@@ -93,7 +88,7 @@ def _finish(scene: Scene, state: Path, running: Running, *results: str) -> Finis
 
 
 @pytest.mark.parametrize("verb", ["resume", "rollback"])
-@pytest.mark.parametrize("step", _mostly_long(STEPS, "committing"))
+@pytest.mark.parametrize("step", STEPS)
 def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
     def one(switch: str) -> None:
         state, running = _interrupted(scene, switch, step)
@@ -110,7 +105,6 @@ def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
     together(one)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("verb", ["resume", "rollback"])
 def test_killed_between_switches(scene: Scene, verb: str) -> None:
     """One is done, one in the middle, one not begun; the second attempt is killed as well."""
@@ -128,7 +122,6 @@ def test_killed_between_switches(scene: Scene, verb: str) -> None:
     scene.require("new" if verb == "resume" else "old", *SWITCHES)
 
 
-@pytest.mark.long
 def test_killed_and_never_looked_at(scene: Scene) -> None:
     """The switches return by themselves; a resume finds that, and goes on."""
 
@@ -148,7 +141,7 @@ def test_killed_and_never_looked_at(scene: Scene) -> None:
 # --- cut off
 
 
-@pytest.mark.parametrize("step", _mostly_long(["staged", "committing"], "staged"))
+@pytest.mark.parametrize("step", ["staged", "committing"])
 def test_ssh_is_lost_before_the_commit(scene: Scene, step: str) -> None:
     """What is staged cannot be removed: that is said, and the next apply removes it."""
 
@@ -167,7 +160,6 @@ def test_ssh_is_lost_before_the_commit(scene: Scene, step: str) -> None:
     scene.require("new", RTSW, CTSW)
 
 
-@pytest.mark.long
 def test_ssh_is_lost_before_the_confirmation(scene: Scene) -> None:
     """The switch returns by its timer, and the tool, which has waited for it, says so."""
     runs: dict[str, tuple[Path, Running]] = {}
@@ -186,7 +178,6 @@ def test_ssh_is_lost_before_the_confirmation(scene: Scene) -> None:
         scene.require("old", switch)
 
 
-@pytest.mark.long
 def test_ssh_is_lost_while_confirming(scene: Scene) -> None:
     """It comes back within the timer: the confirmation is given again, or found to be given."""
 
@@ -200,7 +191,6 @@ def test_ssh_is_lost_while_confirming(scene: Scene) -> None:
     together(one)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed", "confirmed"])
 def test_a_switch_reboots(scene: Scene, step: str) -> None:
     """EOS boots its old startup configuration, FBOSS the new files without a timer. What was confirmed is what it boots."""
@@ -217,7 +207,6 @@ def test_a_switch_reboots(scene: Scene, step: str) -> None:
     together(one)
 
 
-@pytest.mark.long
 def test_a_switch_reboots_in_mid_wave(scene: Scene) -> None:
     state = scene.state()
     running = scene.start_apply(state, *SWITCHES, stop_at=("committed", CTSW))
@@ -288,7 +277,6 @@ def test_changed_by_hand_after_the_plan(scene: Scene) -> None:
     other.said("the spec has changed")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("variant", "switches"), [("rack ASN", (RTSW,)), ("cluster ASN", (CTSW, CTSW2))])
 def test_a_canary_breaks_bgp(scene: Scene, variant: str, switches: tuple[str, ...]) -> None:
     """The far ends are no part of the run, so that nothing can bring the sessions back."""
@@ -320,7 +308,6 @@ def test_the_disk_of_a_switch_is_full(scene: Scene) -> None:
     together(one)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed"])
 def test_the_disk_of_a_switch_fills_up(scene: Scene, step: str) -> None:
     """There may be room enough to go on, but nothing may be said to be done that is not."""
@@ -338,7 +325,6 @@ def test_the_disk_of_a_switch_fills_up(scene: Scene, step: str) -> None:
     together(one)
 
 
-@pytest.mark.long
 def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
     """A run that cannot write its journal commits nothing."""
     state = scene.state()
@@ -355,7 +341,6 @@ def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
     scene.require("old", *SWITCHES)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("step", ["staged", "committed", "checking", "confirming"])
 def test_the_journal_cannot_be_written_any_more(scene: Scene, step: str) -> None:
     def one(switch: str) -> None:
@@ -412,7 +397,6 @@ _SPOILS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
 def test_an_answer_means_nothing(scene: Scene, kind: str) -> None:
     """Before anything is staged: nothing is changed."""
@@ -429,13 +413,12 @@ def test_an_answer_means_nothing(scene: Scene, kind: str) -> None:
     together(one)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
 def test_an_answer_means_nothing_after_the_commit(scene: Scene, kind: str) -> None:
     """A switch that cannot be judged is returned."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "committed")
+        state, running = _interrupted(scene, switch, "committed", options=("--timeout", 10, "--gate-timeout", 10))
         with held([running]):
             scene.spoil(switch, **_SPOILS[kind], only="bgp")
             _finish(scene, state, running, "rolled-back", "reverted")
@@ -466,7 +449,6 @@ def test_two_at_once(scene: Scene) -> None:
     scene.require("new", RTSW, CTSW)
 
 
-@pytest.mark.long
 def test_somebody_elses_pending_session_is_left_alone(scene: Scene) -> None:
     session = "/root/.fboss2/agent.conf"
     scene.in_switch(RTSW, "sh", "-c", f"mkdir -p /root/.fboss2 && touch {session}")
@@ -484,16 +466,19 @@ def test_somebody_elses_pending_session_is_left_alone(scene: Scene) -> None:
         scene.eos(CTSW, "configure session joe abort")
 
 
-@pytest.mark.long
 def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
+    """What runs under joe's timer is no state to plan on; a plan that was made before is refused."""
+    plan, state = scene.folder / "before-joe.json", scene.state()
+    assert scene.run(state, "plan", scene.spec, "-o", plan, "--device", CTSW).code == 2
     description = "interface Ethernet3/1/1", "description by joe"
     scene.eos(CTSW, "configure session joe", *description, "end", "configure session joe commit timer 00:10:00")
     try:
         theirs = scene.holds(CTSW)
-        state = scene.state()
         done = scene.start_apply(state, CTSW).finish()
-        assert (done.code, done.result(CTSW)) == (1, "refused"), done
-        done.said("joe", "timer")
+        assert (done.code, done.events) == (1, []), done
+        done.said(CTSW, "somebody else's change (joe)", "timer")
+        refused = scene.run(state, "apply", plan, "--auto-approve", "--json")
+        assert (refused.code, refused.result(CTSW)) == (1, "refused"), refused
         assert scene.holds(CTSW) == theirs
         assert scene.leftovers(CTSW) == []
     finally:
@@ -507,9 +492,9 @@ def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("step", "switch"),
     [
-        pytest.param("staged", CTSW, marks=pytest.mark.long),
+        ("staged", CTSW),
         ("checking", CTSW),
-        pytest.param("committed", RTSW, marks=pytest.mark.long),
+        ("committed", RTSW),
     ],
 )
 def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
@@ -530,7 +515,6 @@ def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
     scene.require("old", *SWITCHES)
 
 
-@pytest.mark.long
 def test_ctrl_c_twice(scene: Scene) -> None:
     """Nobody waits: what is in force is left to its timer, and that is said. A resume finds what the timer has done."""
 
