@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fabric.cli import lab_ib
 from fabric.cli.common import json_option, print_json, print_table
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.errors import FabricError
+from fabric.words import counted
 
 
 @click.command("status")
@@ -32,10 +34,26 @@ def status(spec: Path, *, as_json: bool) -> None:
     print_table(
         ["node", "kind", "management", "uptime", "sessions", "daemons"], [_row(node) for node in answer["nodes"]]
     )
+    for line in lacking(answer["nodes"]):
+        click.echo(line)
     for fault in answer["faults"]:
         click.echo(f"fault {fault['id']}: {fault['said']}")
     for line in answer["exits"]:
         click.echo(line)
+
+
+def lacking(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Whether the lab is converged, and if not, what each node still lacks; equal ones in one line."""
+    groups: dict[str, list[str]] = {}
+    for node in nodes:
+        if node["missing"]:
+            groups.setdefault(node["missing"], []).append(node["name"])
+    if not groups:
+        yield "converged: every session, route and LLDP neighbour is there"
+        return
+    yield f"not converged: {sum(map(len, groups.values())):,} of {counted(len(nodes), 'node')}"
+    for words, names in groups.items():
+        yield f"  {', '.join(names)}: {words}"
 
 
 def _row(node: dict[str, Any]) -> list[Any]:

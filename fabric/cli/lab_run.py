@@ -21,8 +21,16 @@ from fabric.lab.state import Lab
 @click.option(
     "--aggregation-nodes", is_flag=True, help="InfiniBand: put a SHARP aggregation node behind each switch as well."
 )
+@click.option(
+    "--eos-release",
+    default="",
+    metavar="RELEASE",
+    help="What the EOS switches run, like 4.30.1F: before 4.32 a pending commit looks otherwise.",
+)
 @click.option("--timeout", "timeout_s", default=300.0, show_default=True, help="Seconds to wait.")
-def up(spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: bool, timeout_s: float) -> None:
+def up(
+    spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: bool, eos_release: str, timeout_s: float
+) -> None:
     """Boot the cluster that SPEC declares; no vendor image is needed. RoCE needs root, network namespaces, FRR, lldpd and OpenSSH;
     InfiniBand needs ibsim, opensm and infiniband-diags, and root only for SSH to its SM hosts.
     """
@@ -30,6 +38,8 @@ def up(spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: b
     from fabric.lab.up import up as bring_up
 
     if load_spec(spec).value.backend.kind == "infiniband":
+        if eos_release:
+            raise FabricError("--eos-release is for RoCE: no switch of an InfiniBand lab runs EOS")
         if subset:
             raise FabricError("--subset is for RoCE: a part of an InfiniBand subnet is another subnet")
         lab_ib.up(spec, blank=blank, aggregation_nodes=aggregation_nodes, timeout_s=timeout_s)
@@ -39,7 +49,13 @@ def up(spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: b
     cluster = load_cluster(spec)
     lab = Lab.of(spec, cluster.spec.name)
     took = bring_up(
-        lab, cluster, blank=blank, subset=subset, timeout_s=timeout_s, say=lambda text: click.echo(text, err=True)
+        lab,
+        cluster,
+        blank=blank,
+        subset=subset,
+        timeout_s=timeout_s,
+        say=lambda text: click.echo(text, err=True),
+        eos_release=eos_release,
     )
     click.echo(f"lab {cluster.spec.name} is up in {took:.1f} s")
 
@@ -76,17 +92,18 @@ def execute(context: click.Context, spec: Path, node: str | None) -> None:
     """Run a command in the lab: `exec SPEC -- CMD...` at the operator's seat, from where every switch is reached by SSH;
     `exec SPEC NODE -- CMD...` in a node.
     """
-    from fabric.design.load import load_cluster
     from fabric.lab import control, enter
-    from fabric.lab.prepare import operator_environment
 
     command: list[str] = context.meta["command"]
     if not command:
         raise FabricError("no command to run", hint="fabric lab exec SPEC [NODE] -- CMD...")
     lab = running_lab(spec)
     if lab_ib.is_infiniband(lab):
-        context.exit(lab_ib.execute(lab, spec, node, command))
+        context.exit(lab_ib.execute(lab, node, command))
     if node is None:
+        from fabric.design.load import load_cluster
+        from fabric.lab.prepare import operator_environment
+
         extra = operator_environment(lab, load_cluster(spec))
         context.exit(enter.run_inside(command, lab.first_process(), None, extra))
     inner = control.ask(lab.folder, "pid", node=node)["pid"]

@@ -13,13 +13,17 @@ from fabric.lab import frr, lldp
 from fabric.lab.plant import Plant
 from fabric.lab.proc import run
 
+OFF = "it is off"
+
 
 def node_status(plant: Plant, name: str, now: float) -> dict[str, Any]:
-    """One node: kind, management address, uptime in seconds, daemons that run, established and expected sessions."""
+    """One node: kind, management address, uptime in seconds, daemons that run, established and expected sessions, and in words what it
+    lacks to be converged ("" when nothing).
+    """
     item = plant.nodes[name]
     running = plant.running.get(name)
     if running is None:
-        return {"name": name, "kind": item["kind"], "management": item["management"], "state": "off"}
+        return {"name": name, "kind": item["kind"], "management": item["management"], "state": "off", "missing": OFF}
     mine = {daemon for daemon in running.daemons if plant.daemon_runs(name, daemon)}
     others = {comm for comm in plant.processes(name).values() if comm in frr.DAEMONS}
     return {
@@ -27,6 +31,7 @@ def node_status(plant: Plant, name: str, now: float) -> dict[str, Any]:
         "uptime_s": round(now - running.since, 1), "daemons": sorted(mine | others),
         "dead": sorted(set(running.daemons) - mine),
         "sessions": len(established(name) & set(item["sessions"])), "sessions_expected": len(item["sessions"]),
+        "missing": _missing(plant, name, daemons_only=False),
     }  # fmt: skip
 
 
@@ -54,7 +59,7 @@ def missing(plant: Plant, names: Sequence[str], *, daemons_only: bool) -> dict[s
 def _missing(plant: Plant, name: str, *, daemons_only: bool) -> str:
     running = plant.running.get(name)
     if running is None:
-        return "it is off"
+        return OFF
     dead = [daemon for daemon in running.daemons if not plant.daemon_runs(name, daemon)]
     if dead:
         return f"{', '.join(dead)} ended: {_last_line(plant.log(name, dead[0]))}"

@@ -25,7 +25,7 @@ FILES = "files"
 DISK_MIB = 64
 """Size of that file system, in MiB: room for many configurations, quick to fill."""
 
-_OVERLAID = ("etc", "var", "opt", "mnt", "usr/local")
+_OVERLAID = ("etc", "var", "opt", "mnt", "root", "usr/local")
 _SYSCTLS = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/fib_multipath_hash_policy": "1",
@@ -156,11 +156,18 @@ def mounts(folder: Path, binds: Mapping[str, str]) -> None:
     has_frr = Path("/etc/frr").is_dir()  # not where only an InfiniBand lab runs
     if has_frr:
         syscalls.bind("/etc/frr", str(frr))
-    for place in _OVERLAID:
+    own = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    hiding = [place for place in _OVERLAID if folder.is_relative_to(f"/{place}")]
+    for place in sorted(
+        _OVERLAID, key=hiding.__contains__
+    ):  # what hides the folder, which holds the upper layers, is the last
         upper, work = root / place / "upper", root / place / "work"
         upper.mkdir(parents=True)
         work.mkdir()
         syscalls.mount("lab", f"/{place}", "overlay", options=f"lowerdir=/{place},upperdir={upper},workdir={work}")
+    if hiding:  # the folder is shared with the lab
+        syscalls.mount(f"/proc/self/fd/{own}", str(folder), flags=syscalls.MS_BIND | syscalls.MS_REC)
+    os.close(own)
     if has_frr:
         syscalls.bind(str(frr), "/etc/frr")
     syscalls.mount("lab", "/dev/shm", "tmpfs", options="mode=1777")  # noqa: S108 - the place, not a temporary file

@@ -23,8 +23,8 @@ KEY = "id_ed25519"
 """File of the operator's key pair in the state folder."""
 
 
-def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool) -> None:
-    """Write everything that the supervisor needs into the lab's state folder."""
+def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool, eos_release: str = "") -> None:
+    """Write everything that the supervisor needs into the lab's state folder; `eos_release` is what EOS switches run, "" the usual one."""
     folder = lab.folder
     keygen(folder / KEY, "operator")
     public = (folder / f"{KEY}.pub").read_text(encoding="ascii")
@@ -34,7 +34,7 @@ def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool) -
         place = lab.node_folder(node.name)
         place.mkdir(parents=True)
         lab.logs(node.name).mkdir(parents=True)
-        settings = _node_json(place, node, cluster)
+        settings = _node_json(place, node, cluster, eos_release)
         _write(
             place / "files" / lldp.CONFIG.lstrip("/"),
             lldp.config_text(node.name, node.kind, node.ports, settings["description"]),
@@ -70,7 +70,7 @@ def keygen(path: Path, comment: str) -> None:
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)])
 
 
-def _node_json(place: Path, node: LabNode, cluster: Cluster) -> dict[str, Any]:
+def _node_json(place: Path, node: LabNode, cluster: Cluster, eos_release: str) -> dict[str, Any]:
     switch = cluster.fabric.by_name.get(node.name)
     model = switch.model if switch else cluster.spec.hosts.platform
     kind = {"eos": "Arista Networks EOS", "fboss": "FBOSS", "host": "Linux"}[node.kind]
@@ -85,7 +85,10 @@ def _node_json(place: Path, node: LabNode, cluster: Cluster) -> dict[str, Any]:
         "frr": node.name,
         "lldp_socket": f"/run/lldpd/{node.name}.sock",
         "root": "/",
-        "settings": {"model": model},
+        "settings": {
+            "model": model,
+            **({"eos": {"version": eos_release}} if eos_release and node.kind == "eos" else {}),
+        },
         "description": f"{kind} {model} in a virtual lab",
     }
     _write(place / "node.json", json.dumps(data, indent=1))

@@ -104,7 +104,7 @@ class Supervisor:
         now = time.monotonic()
         nodes = [convergence.node_status(self.plant, name, now) for name in self.plant.nodes]
         return {
-            "uptime_s": round(now - self.started, 1), "nodes": nodes,
+            "uptime_s": round(now - self.started, 1), "nodes": nodes, "converged": not any(node["missing"] for node in nodes),
             "faults": self.faults.listed(), "exits": self.plant.exits[-20:],
         }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ PROGRAMS = {
 }  # fmt: skip
 """What a lab runs -> the Debian package that has it."""
 
+_RELEASE = re.compile(r"4\.\d{1,3}(?:\.\d{1,3}){1,2}[A-Z]{0,2}")
 Say = Callable[[str], None]
 
 
@@ -57,18 +59,30 @@ def kernel_refusal() -> str:
     return (probe.stderr.strip().splitlines() or ["this machine cannot run a lab"])[-1]
 
 
-def up(lab: Lab, cluster: Cluster, *, blank: bool, subset: Sequence[str], timeout_s: float, say: Say) -> float:
-    """Boot the lab and wait until it has converged; returns the seconds that it took.
+def up(
+    lab: Lab,
+    cluster: Cluster,
+    *,
+    blank: bool,
+    subset: Sequence[str],
+    timeout_s: float,
+    say: Say,
+    eos_release: str = "",
+) -> float:
+    """Boot the lab and wait until it has converged; returns the seconds that it took. `eos_release` is as `show version` says it.
 
-    Raises FabricError when it is up already, cannot start (then nothing of it stays), or has not converged in time (then it runs on).
+    Raises FabricError when that is no release, when the lab is up already, cannot start (then nothing of it stays), or has not converged
+    in time (then it runs on).
     """
     started = time.monotonic()
+    if eos_release and not _RELEASE.fullmatch(eos_release):
+        raise FabricError(f"{eos_release!r} is no EOS release", hint="like 4.30.1F")
     check_machine()
     topology = lab_topology(cluster.fabric, subset)
     claim(lab)
     supervisor: subprocess.Popen[bytes] | None = None
     try:
-        prepare(lab, cluster, topology, blank=blank)
+        prepare(lab, cluster, topology, blank=blank, eos_release=eos_release)
         say(f"{counted(len(topology.nodes), 'node')} prepared ({time.monotonic() - started:.1f} s)")
         supervisor = start(lab)
         control.ask(lab.folder, "boot", progress=lambda text: say(f"{text} ({time.monotonic() - started:.1f} s)"))
