@@ -26,11 +26,34 @@ def absent(found: Cables, covered: set[int], gaps: bool) -> Iterator[tuple[Findi
         if other is not None and not done & set(at[name]):
             done |= set(at[name])
             yield _replaced(found, name, other, at[name]), set(at[name])
+    hidden: set[int] = set()
     for name, numbers in _groups(found, at).items():
         links = {number for number in numbers if number not in done and _down(found, number)}
-        if len(links) > 1 or (links and name in found.subnet.switch):
+        if not any(_seen(found, number) for number in links):
+            hidden |= links  # nobody that can be asked is beside it
+        elif len(links) > 1 or name in found.subnet.switch:
             done |= links
             yield _gone(found, name, sorted(links), gaps), links
+    hidden |= {number for number in range(len(found.links)) if _down(found, number) and not _seen(found, number)}
+    if hidden - done:
+        yield _hidden(found, sorted(hidden - done)), hidden - done
+
+
+def _seen(found: Cables, number: int) -> bool:
+    """Whether a link has an end that can be asked."""
+    return any(found.ears.states[end] == "silent" for end in found.ends(number))
+
+
+def _hidden(found: Cables, numbers: list[int]) -> Finding:
+    """What is behind that which is down: nothing can be said of it."""
+    links = tuple(found.plan.subject(number) for number in numbers)
+    names = tuple(dict.fromkeys(end[0] for number in numbers for end in found.ends(number)))
+    switches = sum(name in found.subnet.switch for name in names)
+    text = f"{switches:,} switches and {len(names) - switches:,} HCAs cannot be seen from here: they are behind what is down"
+    return Finding(
+        "cabling.hidden", links[0] if len(links) == 1 else f"{len(links):,} links", "unknown", text, "every device can be reached",
+        "repair what is down, or ask from another host", (), names, len(links), links,
+    )  # fmt: skip
 
 
 def _groups(found: Cables, at: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -96,7 +119,13 @@ def _gone(found: Cables, name: str, numbers: list[int], gaps: bool) -> Finding:
     names = dict.fromkeys([name, *(end[0] for number in numbers for end in found.ends(number))])
     behind = [n for n in names if n != name and n not in found.nodes and n in found.subnet.hca]
     hidden = f"; {len(behind):,} HCAs behind it cannot be seen" if behind and name in found.subnet.switch else ""
-    text = f"it is not seen, and all {len(links):,} links to it are down{hidden}"
+    known = sum(_seen(found, number) for number in numbers)
+    which = (
+        f"all {known:,} links to it that can be seen are down"
+        if known > 1
+        else "the one link to it that can be seen is down"
+    )
+    text = f"it is not seen, and {which}{hidden}"
     if gaps:
         text = f"it is not seen; discovery got no answer at some places{hidden}"
     return Finding(

@@ -19,10 +19,11 @@ _SHOWN = 6
 
 
 def lids_of(topology: Topology) -> dict[int, int]:
-    """Port GUID -> LID of every node; a switch has its node GUID, and 0 stands for no LID."""
+    """Port GUID -> LID of every port that has a link, 0 for none; a switch has its node GUID."""
     found = {node.guid: node.lid for node in topology.switches}
     for end, guid in topology.port_guid.items():
-        found[guid] = topology.ports[end].lid
+        if topology.ports[end].link_up:
+            found[guid] = topology.ports[end].lid
     return found
 
 

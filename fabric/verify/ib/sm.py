@@ -18,12 +18,21 @@ def judge_managers(subnet: Subnet, seen: Observed) -> list[Finding]:
         return [Finding("sm.master", "subnet", "unknown", seen.sms.why, _master(subnet), "", (), hosts)]
     guids = port_guids(subnet, seen)
     found = {guids[sm.guid]: sm for sm in seen.sms if sm.guid in guids}
+    unseen = _unseen(subnet, seen)
     return [
-        *_masters(subnet, seen.sms, found, guids),
-        *_standbys(subnet, found),
+        *_masters(subnet, seen.sms, found, guids, unseen),
+        *_standbys(subnet, found, unseen),
         *_priorities(subnet, found),
         *(_unexpected(sm, seen) for sm in seen.sms if sm.guid not in guids),
     ]
+
+
+def _unseen(subnet: Subnet, seen: Observed) -> frozenset[str]:
+    """SM hosts whose HCA is not there, so that nothing can be asked of their SM."""
+    if isinstance(seen.topology, Unread):
+        return frozenset()
+    there = match(subnet, seen.topology).guid
+    return frozenset(manager.host for manager in subnet.managers if manager.hca.name not in there)
 
 
 def port_guids(subnet: Subnet, seen: Observed) -> dict[int, str]:
@@ -54,7 +63,7 @@ def _master(subnet: Subnet) -> str:
 
 
 def _masters(
-    subnet: Subnet, sms: Sequence[SmInfo], found: Mapping[str, SmInfo], guids: Mapping[int, str]
+    subnet: Subnet, sms: Sequence[SmInfo], found: Mapping[str, SmInfo], guids: Mapping[int, str], unseen: frozenset[str]
 ) -> Iterator[Finding]:
     first = subnet.managers[0]
     masters = [sm for sm in sms if sm.state == "master"]
@@ -63,7 +72,26 @@ def _masters(
     if len(masters) == 1 and mine is masters[0]:
         yield Finding("sm.master", first.host, "pass", "is master", _master(subnet), "", (), (first.host,))
         return
-    state = "has no SM that answers" if mine is None else f"is {mine.state}"
+    state = (
+        "is not seen in the subnet"
+        if first.host in unseen
+        else "has no SM that answers"
+        if mine is None
+        else f"is {mine.state}"
+    )
+    if not masters and first.host in unseen:
+        text = f"no master is seen; {first.hca.name} {state}"
+        yield Finding(
+            "sm.master",
+            first.host,
+            "unknown",
+            text,
+            _master(subnet),
+            "see `fabric validate cabling`",
+            (),
+            (first.host,),
+        )
+        return
     if not masters:
         who, do = f"nobody is master; {first.host} {state}", f"start opensm on {first.host}, and read its log"
     elif len(masters) > 1:
@@ -81,12 +109,24 @@ def _masters(
     yield Finding("sm.master", first.host, "fail", who, _master(subnet), do, (), (first.host,))
 
 
-def _standbys(subnet: Subnet, found: Mapping[str, SmInfo]) -> Iterator[Finding]:
+def _standbys(subnet: Subnet, found: Mapping[str, SmInfo], unseen: frozenset[str]) -> Iterator[Finding]:
     for manager in subnet.managers[1:]:
         sm = found.get(manager.host)
         expected = f"it is standby, priority {manager.priority}"
         if sm is not None and sm.state == "standby":
             yield Finding("sm.standby", manager.host, "pass", "is standby", expected, "", (), (manager.host,))
+        elif manager.host in unseen:
+            text = f"{manager.hca.name} is not seen in the subnet"
+            yield Finding(
+                "sm.standby",
+                manager.host,
+                "unknown",
+                text,
+                expected,
+                "see `fabric validate cabling`",
+                (),
+                (manager.host,),
+            )
         elif sm is None or sm.state != "master":  # a standby that is master is told with the master
             text = "has no SM that answers" if sm is None else f"is {sm.state}"
             action = f"start opensm on {manager.host}, and read its log"

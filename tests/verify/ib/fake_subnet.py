@@ -152,9 +152,10 @@ class FakeSubnet:
         info = self.port.get((name, number), UP)
         return dataclasses.replace(info, lid=self.lid[name]) if number == 0 or name not in self.size else info
 
-    def managers(self, _: Topology) -> Sequence[SmInfo]:
-        """See Reads."""
-        return self.sms
+    def managers(self, topology: Topology) -> Sequence[SmInfo]:
+        """See Reads: those that are reached."""
+        there = set(topology.port_guid.values())
+        return [sm for sm in self.sms if sm.guid in there or sm.guid not in self.subnet.name_of]
 
     def lfts(self, topology: Topology) -> Lfts:
         """See Reads: as a good engine routes what is there, then `routes` over it."""

@@ -208,6 +208,9 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
     "discovery-gap": (lambda fake: (fake.off("spine02"), setattr(fake, "gaps", ("leaf0001 port 10 did not answer",))), [
         "? cabling.device", "? cabling.discovery", "? routing.balance",
     ]),
+    "cut-off": (lambda fake: fake.cut(("leaf0001", 1)), [
+        "FAIL cabling.device", "? cabling.hidden", "? sm.standby", "? routing.reach",
+    ]),
     # sm
     "master-dead": (sms(None, {"state": "master"}), ["FAIL sm.master"]),
     "handed-over": (sms({"state": "standby"}, {"state": "master"}), ["FAIL sm.master"]),
