@@ -42,14 +42,13 @@ def down(lab: Lab) -> bool:
     return take_down(lab)
 
 
-def execute(lab: Lab, spec: Path, node: str | None, command: Sequence[str]) -> int:
+def execute(lab: Lab, node: str | None, command: Sequence[str]) -> int:
     """`lab exec`."""
-    from fabric.design.load import load_spec
     from fabric.lab.ib import seat
 
     if node is not None:
         return seat.run_on(node, command, lab)
-    return seat.run(command, lab, load_spec(spec).value)
+    return seat.run(command, lab)
 
 
 def logs(lab: Lab, node: str) -> dict[str, Path]:

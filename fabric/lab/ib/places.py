@@ -16,6 +16,9 @@ from pathlib import Path
 ETC = "/etc/opensm"
 CONF = "opensm.conf"
 
+OPERATOR, KEY = "netops", "id_ed25519"
+"""As in `fabric.lab.prepare`, which takes long to load: the account of every box, and the file of the operator's key."""
+
 
 @dataclass(frozen=True, slots=True)
 class SmPlace:

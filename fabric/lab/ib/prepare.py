@@ -13,8 +13,8 @@ from fabric.errors import FabricError
 from fabric.lab import secrets
 from fabric.lab.ib import box, client, form
 from fabric.lab.ib.net import TABLE, hca_id, net_records, net_size, switch_id
-from fabric.lab.ib.places import ETC, SmPlace
-from fabric.lab.prepare import KEY, keygen
+from fabric.lab.ib.places import ETC, KEY, SmPlace
+from fabric.lab.prepare import keygen
 from fabric.lab.state import LAB_FILE, Lab
 
 WIRING_FILE = "wiring.json"
@@ -49,6 +49,7 @@ def prepare(
             "kind": "infiniband", "cluster": subnet.spec.name, "spec": str(spec_path.resolve()), "blank": blank,
             "namespaces": namespaces, "aggregation_nodes": aggregation_nodes, "socket": client.socket_name(folder),
             "python_path": [path for path in sys.path if path],
+            "secrets": secrets.environment(subnet.spec),
             "seat": hca_id(seat_of(subnet)), "table": TABLE,
             "size": {"nodes": size.nodes, "switches": size.switches, "ports": size.ports},
             "managers": managers, "nodes": [{"name": item["host"]} for item in managers],

@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import control, enter, secrets
+from fabric.lab import control, enter
 from fabric.lab.ib import client
-from fabric.lab.prepare import KEY, OPERATOR
+from fabric.lab.ib.places import KEY, OPERATOR
 from fabric.lab.state import Lab
-from fabric.spec.cluster import ClusterSpec
 
 BOX_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def environment(lab: Lab, data: dict[str, Any], spec: ClusterSpec) -> dict[str, str]:
+def environment(lab: Lab, data: dict[str, Any]) -> dict[str, str]:
     """What a command at the seat gets beside our own environment.
 
     `FABRIC_SM_LOGS` is the folder in which `HOST/opensm.log` and `HOST/opensm.out` (standard output) lie.
@@ -37,13 +36,14 @@ def environment(lab: Lab, data: dict[str, Any], spec: ClusterSpec) -> dict[str, 
             "FABRIC_KEY_FILE": str(lab.folder / KEY),
             "FABRIC_STATE": str(lab.folder / "fabric"),
         }
-    return {**found, **secrets.environment(spec)}
+    stand_ins = {name: value for name, value in data["secrets"].items() if name not in os.environ}
+    return {**found, **stand_ins}
 
 
-def run(command: Sequence[str], lab: Lab, spec: ClusterSpec) -> int:
+def run(command: Sequence[str], lab: Lab) -> int:
     """Run a command at the seat; returns its exit code."""
     data = lab.read()
-    env = environment(lab, data, spec)
+    env = environment(lab, data)
     control.ask(lab.folder, "tidy")
     with _folder(lab):
         return enter.run_inside(command, lab.first_process() if data["namespaces"] else None, None, env)
