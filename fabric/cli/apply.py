@@ -29,6 +29,7 @@ from fabric.cli.live import (
 )
 from fabric.cli.running import carry_out, operator
 from fabric.errors import FabricError
+from fabric.words import counted
 
 if TYPE_CHECKING:
     from fabric.change.plan import Plan
@@ -151,4 +152,4 @@ def _show(plan: Plan, waves: Sequence[Wave], detail: Detail, *, as_json: bool) -
 
 def _question(waves: Sequence[Wave]) -> str:
     number = sum(len(wave.devices) for wave in waves)
-    return f"Change {number:,} live device{'s' if number != 1 else ''}?"
+    return f"Change {counted(number, 'live device')}?"

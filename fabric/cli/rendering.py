@@ -11,6 +11,7 @@ import click
 
 from fabric.cli.common import json_option, spec_argument
 from fabric.errors import FabricError
+from fabric.words import counted
 
 if TYPE_CHECKING:
     from fabric.change.pool import Progress
@@ -70,6 +71,6 @@ def progress(verb: str) -> Progress | None:
 
     def show(done: int, total: int) -> None:
         end = "\r\033[K" if done == total else ""
-        click.echo(f"\r{verb} {done:,} of {total:,} devices{end}", nl=False, err=True)
+        click.echo(f"\r{verb} {done:,} of {counted(total, 'device')}{end}", nl=False, err=True)
 
     return show

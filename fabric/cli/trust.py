@@ -14,6 +14,7 @@ from fabric.change.hostkeys import HostKey, read_known, record, survey
 from fabric.cli.common import json_option, print_json, print_table, spec_argument
 from fabric.cli.confirm import ask
 from fabric.cli.live import KNOWN_HOSTS, approve_option, live_options, open_live
+from fabric.words import counted
 
 
 def fetch(host: str) -> tuple[str, str, str]:
@@ -49,7 +50,7 @@ def trust(
     wanted = [key for key in found if key.status == "new" or (replace and key.status == "CHANGED")]
     if not as_json:
         _show(found)
-    recorded = bool(wanted) and (auto_approve or ask(f"Trust {len(wanted):,} host keys?"))
+    recorded = bool(wanted) and (auto_approve or ask(f"Trust {counted(len(wanted), 'host key')}?"))
     if recorded:
         record(path, wanted)
     _tell(found, wanted if recorded else [], path, as_json=as_json)
@@ -71,9 +72,9 @@ def _tell(found: list[HostKey], recorded: list[HostKey], path: Path, *, as_json:
     changed = [key.device for key in found if key.status == "CHANGED" and key not in recorded]
     if changed:
         click.secho(
-            f"the key of {', '.join(changed)} has CHANGED: a new device, or somebody in between; --replace records it",
+            f"the host key has CHANGED at {', '.join(changed)}: a new device, or somebody in between; --replace records it",
             fg="red",
             err=True,
         )
     if recorded:
-        click.echo(f"recorded {len(recorded):,} keys in {path}")
+        click.echo(f"recorded {counted(len(recorded), 'key')} in {path}")
