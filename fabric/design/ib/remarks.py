@@ -12,6 +12,7 @@ from fabric.design.ib.remarks_policy import policy_remarks
 from fabric.design.ib.shape import tree_of
 from fabric.design.ib.tree import Tree
 from fabric.design.remark import Remark
+from fabric.words import counted
 
 _DFSSSP_MOST = 8192  # reference, scale: dfsssp took 508 s for 8,192 HCAs and is out above
 _ETHERNET = ("addressing", "bgp", "qos", "load_balancing", "mtu", "cabling", "fboss", "naming")
@@ -33,12 +34,12 @@ def remarks(subnet: Subnet) -> list[Remark]:
 
 def _sizes(tree: Tree) -> Iterator[Remark]:
     backend, known = tree.spec.infiniband, tree
-    full, rest = divmod(known.hosts, known.hosts_per_unit)
+    rest = known.hosts % known.hosts_per_unit
     if rest:
         yield Remark(
             ("backend", "hosts"),
             "part-unit",
-            f"{known.hosts:,} hosts are {full} full unit{'' if full == 1 else 's'} of {known.hosts_per_unit} and one of {rest}: "
+            f"the last unit has {counted(rest, 'host')} of {known.hosts_per_unit}: "
             "its leaves have fewer downlinks than uplinks, so links are not loaded quite alike",
         )
     if backend.switch_ports is not None:
@@ -51,7 +52,7 @@ def _sizes(tree: Tree) -> Iterator[Remark]:
         yield Remark(
             ("backend", "leaf_uplinks"),
             "oversubscribed",
-            f"leaves are oversubscribed 1:{tree.down / tree.up:.3g}: {tree.down} links down, {tree.up} up",
+            f"leaves are oversubscribed 1:{tree.down / tree.up:.3g}: {counted(tree.down, 'link')} down, {tree.up} up",
         )
     if tree.tiers > 2:
         yield from _pods(tree)
@@ -63,7 +64,7 @@ def _pods(tree: Tree) -> Iterator[Remark]:
         yield Remark(
             ("backend", "spine_uplinks"),
             "oversubscribed",
-            f"spines are oversubscribed 1:{tree.spine_down / tree.spine_up:.3g}: {tree.spine_down} links down, {tree.spine_up} up",
+            f"spines are oversubscribed 1:{tree.spine_down / tree.spine_up:.3g}: {counted(tree.spine_down, 'link')} down, {tree.spine_up} up",
         )
     if backend.pods == "unit-first" and tree.leaves_per_pod % tree.nics:
         yield Remark(
@@ -87,9 +88,10 @@ def _stripe(tree: Tree) -> Iterator[Remark]:
         yield Remark(
             ("backend", "core_stripe"),
             "uneven-stripe",
-            f"{uplinks} uplinks of a {below} over {above} {what}s are {more} {what}s with {high} links and {above - more} with {low}: "
+            f"{counted(uplinks, 'uplink')} of a {below} over {counted(above, what)} are {counted(more, what)} with {counted(high, 'link')} "
+            f"and {above - more} with {low}: "
             "the busiest link carries twice the mean, and ftree refuses it without a root file; "
-            f"{even} {what}s take {uplinks // even} each ({lowers * uplinks // even} of {tree.radix} ports used)",
+            f"{counted(even, what)} would take {uplinks // even} each ({lowers * uplinks // even} of {tree.radix} ports used)",
         )
 
 
