@@ -20,6 +20,9 @@ from fabric.targets.opensm.qos_policy import read_policy
 
 __all__ = ["Known", "lint"]
 
+_IPOIB_MEMBERS = 2
+_MANY = 1 << 16
+
 
 def lint(
     files: Mapping[str, bytes], flavour: Flavour = "opensm", known: Known | None = None, *, conf: str = CONF
@@ -95,3 +98,17 @@ def _policy(files: Mapping[str, bytes], conf: Conf, rules: list[Rule]) -> Iterat
     for pkey, line in policy.pkeys.items():
         if pkey not in partitions:
             yield Problem(file, line, f"P_Key {pkey:#06x} is of no partition (opensm: ERR AC14)")
+    for pkey, line in policy.ipoib.items():
+        full = next((_full(rule, conf.number("guid")) for rule in rules if rule.pkey == pkey), None)
+        if full is not None and full < _IPOIB_MEMBERS:
+            message = f"a rule for IPoIB in P_Key {pkey:#06x}, which has fewer than two full members"
+            yield Problem(file, line, f"{message}: opensm throws the whole policy away (ERR AC05)")
+
+
+def _full(rule: Rule, manager: int | None) -> int:
+    """Full members of a partition; a large number where all ports are."""
+    full = {who for who, membership, _ in rule.members if membership in ("full", "both")}
+    if full & {"ALL", "ALL_CAS"}:
+        return _MANY
+    guids = {int(who, 16) for who in full if who not in KEYWORDS}
+    return len(guids | ({manager or 0} if "SELF" in full else set()))

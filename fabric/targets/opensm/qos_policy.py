@@ -37,15 +37,17 @@ _SECTIONS: Mapping[str, tuple[str, frozenset[str]]] = {
     ),
 }
 _SLS = 16
+_DEFAULT_PKEY = 0x7FFF
 _TARGET = ("any, target-port-guid", "any,target-port-guid")  # these match all ULPs, so they go last (manual)
 
 
 @dataclass(frozen=True, slots=True)
 class QosPolicy:
-    """`rules`: (what it matches, SL) of the short form. `pkeys`: each P_Key that is named, with its line. `problems`."""
+    """`rules`: (what it matches, SL) of the short form. `pkeys`: each P_Key that is named, with its line. `ipoib`: those of rules for IPoIB."""
 
     rules: tuple[tuple[str, int], ...]
     pkeys: Mapping[int, int]
+    ipoib: Mapping[int, int]
     problems: tuple[Problem, ...]
 
 
@@ -57,6 +59,7 @@ class _Reader:
         self.open: list[tuple[str, int]] = []
         self.rules: list[tuple[str, int]] = []
         self.pkeys: dict[int, int] = {}
+        self.ipoib: dict[int, int] = {}
         self.levels: dict[str, int] = {}
         self.default_at = 0
         self.target_at = 0
@@ -109,7 +112,9 @@ class _Reader:
             self.target_at = number
         elif self.target_at:
             self.problem(number, f"the rule by target port GUID on line {self.target_at} must stand behind this one")
-        self._pkey(number, match)
+        pkeys = self._pkey(number, match)
+        if match.startswith("ipoib"):
+            self.ipoib.update({pkey: number for pkey in pkeys or (_DEFAULT_PKEY,) if pkey not in self.ipoib})
         self.rules.append((match, int(value)))
 
     def _field(self, number: int, text: str) -> None:
@@ -124,11 +129,13 @@ class _Reader:
         else:
             self._pkey(number, text)
 
-    def _pkey(self, number: int, text: str) -> None:
-        found = _PKEYS(text)
-        for first, last in _spans(found[1]) if found else ():
-            for pkey in (first, last):
-                self.pkeys.setdefault(pkey & 0x7FFF, number)
+    def _pkey(self, number: int, text: str) -> list[int]:
+        """The P_Keys that a line names, without the membership bit."""
+        match = _PKEYS(text)
+        found = [pkey & _DEFAULT_PKEY for span in _spans(match[1]) for pkey in span] if match else []
+        for pkey in found:
+            self.pkeys.setdefault(pkey, number)
+        return found
 
     def end(self, levels_seen: bool) -> None:
         """After the last line."""
@@ -158,4 +165,4 @@ def read_policy(text: str | bytes, file: str = "qos-policy.conf") -> QosPolicy:
             reader.line(number, words)
     reader.end(levels)
     problems = sorted(reader.problem.found, key=lambda found: found.line)
-    return QosPolicy(tuple(reader.rules), reader.pkeys, tuple(problems))
+    return QosPolicy(tuple(reader.rules), reader.pkeys, reader.ipoib, tuple(problems))

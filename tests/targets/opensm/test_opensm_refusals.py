@@ -226,6 +226,11 @@ TOGETHER: Mapping[str, Mapping[str, str]] = {
         "+": "qos TRUE\n",
         "qos-policy.conf": "qos-ulps\n any, pkey 0x1001 : 1\n default : 0\nend-qos-ulps\n",
     },
+    "IPoIB rule for one full member": {
+        "+": "qos TRUE\n",
+        "partitions.conf": DEFAULT + "a=0x1001 : 0x11=full, 0x21=limited ;\n",
+        "qos-policy.conf": "qos-ulps\n ipoib, pkey 0x1001 : 1\n ipoib : 1\n default : 0\nend-qos-ulps\n",
+    },
     "lmc": {"+": "lmc 1\n"},
     "ftree without CN file, fallback": {
         "opensm.conf": "guid 0x11\nhonor_guid2lid_file TRUE\nrouting_engine ftree\nlog_flags 0x07\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from fabric.design.ib.model import Subnet
 from fabric.targets.opensm import render
 from fabric.targets.opensm.conf import read_conf
 from fabric.targets.opensm.keys import upstream_keys
-from fabric.targets.opensm.partitions import read_partitions
+from fabric.targets.opensm.partitions import read_partitions, read_rules
 from fabric.targets.opensm.paths import PARTITIONS
 from fabric.targets.opensm.values import number
 from tests.targets.opensm.ib_subnets import THREE_TIERS, tiny
@@ -27,6 +28,33 @@ CASES: Mapping[str, tuple[dict[str, Any], bool]] = {
     "the lab form of NVIDIA's": ({}, True),
     "Up/Down": ({"backend.routing": {"engines": ["updn"]}}, False),
     "three tiers, no partitions": (THREE_TIERS, False),
+    "every kind of QoS rule": (
+        {
+            "backend.qos": {
+                "max_vls": 8,
+                "sl2vl": [0, 1, 2, 3, 4, 5, 6, 7, *[15] * 8],
+                "vlarb_high": "0:64,7:255",
+                "vlarb_low": "1:64",
+                "high_limit": 10,
+                "ulps": [
+                    {"ulp": "any", "partition": "tenant-a", "sl": 1},
+                    {"ulp": "any", "service_id": "0x10000-0x1ffff", "sl": 2},
+                    {"ulp": "ipoib", "sl": 3},
+                    {"ulp": "ipoib", "partition": "tenant-a", "sl": 4},
+                    {"ulp": "sdp", "port_num": "1-9", "sl": 5},
+                    {"ulp": "sdp", "sl": 5},
+                    {"ulp": "rds", "sl": 6},
+                    {"ulp": "iser", "port_num": "3260", "sl": 7},
+                    {"ulp": "iser", "sl": 7},
+                    {"ulp": "srp", "target": "st1 mlx5_0", "sl": 1},
+                    {"ulp": "any", "source": "st1 mlx5_0", "sl": 1},
+                    {"ulp": "any", "target": "st1 mlx5_0", "sl": 2},
+                    {"ulp": "default", "sl": 0},
+                ],
+            }
+        },
+        False,
+    ),
     "both": (
         {
             "backend.qos": None,
@@ -59,6 +87,38 @@ def test_taken(case: str, tmp_path: Path) -> None:
     assert re.findall(r"(\S+) tables configured on all switches", seen.log)[-1] == engine
     _keys_are_those_of_the_file(subnet, artifacts[1].content, seen)
     assert artifacts[1].path == PARTITIONS
+
+
+SPELLINGS = """\
+Default = 0x7fff : ALL_CAS=limited , SELF=full ;  # blanks around signs
+a=0x1, ipoib , mtu = 5, rate=3 :
+	{0}=full
+ {1}=limited ; b=0x2:{0}=full,{1}=full;
+c=4, defmember=full : {0}, {1}=limited, ;
+
+d=0x10, indx0 :
+
+  # a comment line
+  {2}=full  # a comment
+ , {0}=limited ;
+e=0x7ffe : ALL=limited, {2}=full ;
+f=0x20 : SELF=full, {1:X}=full ;
+"""
+
+
+def test_what_our_reader_takes_opensm_takes_alike(tmp_path: Path) -> None:
+    """Every way of writing that our reader lets pass, in one file: opensm makes of it what we read."""
+    subnet = tiny({"backend.partitions": [], "backend.qos": None})
+    ports = [f"{hca.port_guid:#018x}" for hca in subnet.hcas]
+    text = SPELLINGS.replace("{1:X}", "0x" + ports[1][2:].upper()).format(*ports).encode()
+    artifacts = [
+        dataclasses.replace(artifact, content=text) if artifact.path == PARTITIONS else artifact
+        for artifact in render(subnet, subnet.managers[0])
+    ]
+    seen = run(subnet, artifacts, tmp_path / "run")
+    assert "PARSE" not in seen.log
+    assert len(read_rules(text)[0]) == 7
+    _keys_are_those_of_the_file(subnet, text, seen)
 
 
 def _every_value_is_in_force(conf: str, seen: Seen) -> None:
