@@ -11,6 +11,8 @@ from fabric.errors import FabricError
 from fabric.resources import resource
 
 GPUS_PER_HOST = 8
+HOSTS_PER_UNIT = 32  # NVIDIA DGX SuperPOD reference architecture
+UNITS_MOST = 144  # 36,864 endpoints, spines and cores leave room below 49,151 LIDs
 HOSTS_PER_RACK = 2
 RACKS_PER_ZONE = 192  # The Llama 3 Herd of Models, section 3.3.1
 UPLINKS = 18  # FBOSS source: BcmMmuTests.cpp, setupPortsForGrandTeton
@@ -46,10 +48,18 @@ def starter(kind: str, gpus: int, name: str) -> str:
     )  # fmt: skip
     if kind == "infiniband":
         hosts = -(-gpus // GPUS_PER_HOST)
-        return environment.get_template("infiniband.yaml.j2").render(name=name, hosts=hosts)
+        units = -(-hosts // HOSTS_PER_UNIT)
+        return environment.get_template("infiniband.yaml.j2").render(name=name, hosts=hosts, units=_units(units))
     return environment.get_template("roce.yaml.j2").render(
         name=name, size=roce_size(gpus), uplinks=UPLINKS, ctsw_uplinks=CTSW_UPLINKS
     )
+
+
+def _units(units: int) -> int:
+    """Room to grow: a third more, in whole blocks of 4 units (a pod), within the LIDs of a subnet; none for a cluster of two."""
+    if units < 3:
+        return units
+    return max(units, min(UNITS_MOST, -(-(units + units // 3) // 4) * 4))
 
 
 def roce_size(gpus: int) -> RoceSize:

@@ -10,6 +10,7 @@ from fabric.design.ib.tables import guid_text, port_labels
 from fabric.design.ib.tree import Tree
 from fabric.design.suggest import near
 from fabric.errors import FabricError
+from fabric.words import counted
 
 Facts = dict[str, tuple[str, str, str, str, Path | None]]
 """key -> (value, meaning, formula, source, deciding place in the spec)."""
@@ -56,9 +57,8 @@ def figure_facts(subnet: Subnet, tree: Tree) -> Facts:
         facts |= _upper(subnet, tree)
     for cage in cages_of(tree):
         key = "cages." + cage.side.replace(" ", "_")
-        pair = "one host, one switch or two neighbouring switches" if cage.paired else "whatever the stripe gives"
         facts[key] = (
-            f"{cage.modules:,}", f"modules on the {cage.side} side; each carries {cage.links_per_cage} links to {pair} and fails as one",
+            f"{cage.modules:,}", f"modules on the {cage.side} side; each carries {counted(cage.links_per_cage, 'link')} to {cage.far} and fails as one",
             f"ports in use / {cage.links_per_cage}, a switch at a time", "catalog: ports a cage", (*backend, "switch"),
         )  # fmt: skip
     return facts

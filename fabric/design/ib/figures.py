@@ -41,35 +41,44 @@ def figures_of(tree: Tree) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class CageDomains:
-    """Cages as failure domains: links that one module carries on each side of a tier, and modules of that side.
-
-    `paired`: both links of each cage go to one host, one switch, or one pair of neighbouring switches.
-    """
+    """Cages as failure domains: links that one module carries on one side of a tier, where they go, and modules of that side."""
 
     side: str
     links_per_cage: int
     modules: int
-    paired: bool
+    far: str
 
 
 def cages_of(tree: Tree) -> tuple[CageDomains, ...]:
     """The cages of each side of each tier, from the leaf's downlinks up."""
     per = tree.per_cage
-    found = [CageDomains("leaf down", per, _modules(tree.leaves, tree.down, per), per == 1 or not tree.by_rail)]
+    hosts = "neighbouring hosts" if tree.by_rail else "one host"
+    found = [CageDomains("leaf down", per, _modules(tree.leaves, tree.down, per), hosts)]
+    spines = len(tree.pods) * tree.planes
     if tree.tiers > 1:
-        both = tree.leaf_stripe[0] % per == 0 or tree.planes % per == 0
-        spines = len(tree.pods) * tree.planes
-        found += [
-            CageDomains("leaf up", per, _modules(tree.leaves, tree.up, per), both),
-            CageDomains("spine down", per, _modules(spines, tree.spine_down, per), both),
-        ]
+        up, down = (
+            _pairs(tree.leaf_stripe, tree.planes, per, "spine"),
+            _pairs(tree.leaf_stripe, tree.planes, per, "leaf"),
+        )
+        found.append(CageDomains("leaf up", per, _modules(tree.leaves, tree.up, per), up))
+        found.append(CageDomains("spine down", per, _modules(spines, tree.spine_down, per), down))
     if tree.tiers > 2:
-        even = tree.stripe[0] == tree.stripe[1] and (tree.stripe[0] % per == 0 or tree.cores % per == 0)
-        found += [
-            CageDomains("spine up", per, _modules(len(tree.pods) * tree.planes, tree.spine_up, per), even),
-            CageDomains("core down", per, _modules(tree.cores * tree.planes, tree.core_ports, per), even),
-        ]
+        up, down = _pairs(tree.stripe, tree.cores, per, "core"), _pairs(tree.stripe, tree.cores, per, "spine")
+        found.append(CageDomains("spine up", per, _modules(spines, tree.spine_up, per), up))
+        found.append(CageDomains("core down", per, _modules(tree.cores * tree.planes, tree.core_ports, per), down))
     return tuple(found)
+
+
+def _pairs(stripe: tuple[int, int], above: int, per: int, noun: str) -> str:
+    """Where the links of a cage go: to one far switch, to a pair of neighbours, or whatever an uneven stripe gives."""
+    if stripe[0] == stripe[1] and stripe[0] % per == 0:
+        return f"one {noun}"
+    nouns = {"leaf": "leaves"}.get(noun, noun + "s")
+    return (
+        f"a pair of {nouns}"
+        if stripe[0] == stripe[1] and above % per == 0
+        else f"two {nouns}, not everywhere neighbours"
+    )
 
 
 def _modules(boxes: int, ports: int, per: int) -> int:

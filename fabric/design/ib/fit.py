@@ -9,6 +9,7 @@ from fabric.design.ib.places import Names
 from fabric.design.ib.tree import Tree
 from fabric.errors import DesignError, FabricError
 from fabric.spec.ib_subnet import NVIDIA_ENGINES
+from fabric.words import counted
 
 
 def problems(tree: Tree) -> list[FabricError]:
@@ -28,7 +29,10 @@ def _services(tree: Tree) -> Iterator[DesignError]:
         for number, at in enumerate(service.ports):
             where = (*path, "ports", number)
             if at.leaf > tree.nics:
-                yield DesignError((*where, "leaf"), f"a unit has {tree.nics} leaves, leaf {at.leaf} is none of them")
+                yield DesignError(
+                    (*where, "leaf"),
+                    f"a unit has {counted(tree.nics, 'leaf', 'leaves')}, leaf {at.leaf} is none of them",
+                )
                 continue
             leaf = (at.unit - 1) * tree.nics + at.leaf - 1
             host = tree.host_at(leaf, at.port)

@@ -11,6 +11,7 @@ from fabric.design.ib.tree import Tree
 from fabric.design.suggest import near
 from fabric.errors import DesignError, FabricError, FabricErrors
 from fabric.spec.ib_policy import Member, PartitionSpec
+from fabric.words import counted, verb
 
 DEFAULT_PKEY = 0x7FFF
 RATES = (2.5, 5, 10, 14, 20, 25, 28, 30, 40, 50, 56, 60, 80, 100, 112, 120, 168, 200, 300, 400, 600)
@@ -139,7 +140,8 @@ def _default_full(found: Sequence[tuple[PartitionSpec, dict[int, Membership]]]) 
         if entry.pkey == DEFAULT_PKEY and open_ports:
             yield DesignError(
                 ("backend", "partitions", index, "members"),
-                f"{len(open_ports):,} ports of {tenants[open_ports[0]]} and others would be full members of 0x7fff, which reaches every port",
+                f"{counted(len(open_ports), 'port')} of tenants ({tenants[open_ports[0]]} first) would be "
+                "full members of 0x7fff, which reaches every port",
                 hint="limited",
             )
 
@@ -173,12 +175,12 @@ class _Resolver:
     def _chosen(self, path: Path, member: Member) -> list[str]:
         chosen = self.names if member.hosts is None else self._named(path, member.hosts)
         if member.units is not None:
-            self._inside((*path, "units"), "units", member.units, self.tree.units)
+            self._inside((*path, "units"), "unit", member.units, self.tree.units)
             units = set(member.units)
             chosen = [host for host in chosen if self.unit[host] in units]
         if member.racks is not None:
             per = self.tree.spec.infiniband.hosts_per_rack
-            self._inside((*path, "racks"), "racks", member.racks, -(-self.tree.hosts // per))
+            self._inside((*path, "racks"), "rack", member.racks, -(-self.tree.hosts // per))
             racks = set(member.racks)
             chosen = [host for host in chosen if host in self.number and (self.number[host] - 1) // per + 1 in racks]
         if not chosen and not self.errors:
@@ -187,7 +189,9 @@ class _Resolver:
 
     def _inside(self, path: Path, what: str, numbers: Sequence[int], most: int) -> None:
         if numbers[-1] > most:
-            self.errors.append(DesignError(path, f"there are {most:,} {what}, {numbers[-1]:,} is none of them"))
+            self.errors.append(
+                DesignError(path, f"there {verb(most, 'is', 'are')} {counted(most, what)}, {numbers[-1]:,} is beyond")
+            )
 
     def _named(self, path: Path, patterns: Sequence[str]) -> list[str]:
         found: dict[str, None] = {}

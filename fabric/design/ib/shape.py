@@ -48,7 +48,7 @@ def _leaf(spec: ClusterSpec, radix: int, nics: int) -> tuple[int, int]:
         where = "leaf_uplinks" if backend.leaf_uplinks is not None else "hosts_per_unit"
         raise DesignError(
             ("backend", where),
-            f"{down} downlinks and {up} uplinks are {down + up} ports, a {_box(spec, radix)} has {radix}",
+            f"{counted(down, 'downlink')} and {counted(up, 'uplink')} are {down + up} ports, a {_box(spec, radix)} has {radix}",
         )
     return down, up
 
@@ -63,14 +63,14 @@ def _room(spec: ClusterSpec, present: int, room: int) -> None:
     if room < present:
         raise DesignError(
             ("backend", "growth", "units"),
-            f"{backend.hosts:,} hosts are {present:,} units of {backend.hosts_per_unit}, growth keeps room for {room:,}",
+            f"{counted(backend.hosts, 'host')} make {counted(present, 'unit')} of {backend.hosts_per_unit}, growth keeps room for {room:,}",
         )
     for index, service in enumerate(backend.services):
         for number, port in enumerate(service.ports):
             if port.unit > room:
                 path = ("backend", "services", index, "ports", number, "unit")
                 raise DesignError(
-                    path, f"{service.name} stands in unit {port.unit}, growth keeps room for {room:,} units"
+                    path, f"{service.name} stands in unit {port.unit}, growth keeps room for {counted(room, 'unit')}"
                 )
 
 
@@ -79,7 +79,7 @@ def _limit(spec: ClusterSpec, radix: int, room: int, down: int, nics: int) -> No
     if asked > limit and down <= radix // 2:
         raise DesignError(
             ("backend", "growth", "units") if spec.infiniband.growth.units else ("backend", "hosts"),
-            f"{room} units of {down} hosts x {nics} NICs are {asked:,} endpoints, "
+            f"{counted(room, 'unit')} of {counted(down, 'host')} x {counted(nics, 'NIC')} are {asked:,} endpoints, "
             f"three tiers of {radix}-port switches end at {radix}^3 / 4 = {limit:,}",
         )
 
@@ -161,15 +161,16 @@ class _Sizer:
             where = "spine_uplinks" if backend.spine_uplinks else "leaves_per_pod"
             raise DesignError(
                 ("backend", where),
-                f"{pod} leaves a pod give each of its {planes} spines {down} downlinks; "
-                f"with {spine_up} uplinks these are {down + spine_up} ports of {self.radix}",
+                f"{counted(pod, 'leaf', 'leaves')} a pod and {counted(self.up, 'uplink')} a leaf make "
+                f"{counted(down, 'downlink')} on each of {counted(planes, 'spine')}; "
+                f"with {counted(spine_up, 'uplink')} these are {down + spine_up} ports of {self.radix}",
             )
         pods = pods_for(self.room, self.nics, pod, rail_first=backend.pods == "rail-first")
         fewest = -(-pods * spine_up // self.radix)
         if fewest > spine_up:
             raise DesignError(
                 ("backend", "leaves_per_pod" if backend.leaves_per_pod else "hosts"),
-                f"{pods} pods: a core would need a link to each of them and has {self.radix} ports",
+                f"{counted(pods, 'pod')}: a core would need a link to each of them and has {self.radix} ports",
             )
         return self._tree(3, self.up, pod, planes, spine_up, self._above(fewest, spine_up))
 
