@@ -75,16 +75,16 @@ def partition_rules(subnet: Subnet) -> list[PartitionRule]:
     """Every partition of the subnet, the default one first; membership always written out."""
     declared = {partition.pkey: partition for partition in subnet.partitions}
     default = declared.pop(DEFAULT_PKEY, None)
-    hosts = {hca.port_guid: hca.host for hca in subnet.hcas}
+    hosts = {hca.port_guid: hca.host for hca in standing(subnet)[1]}
     return [_default(subnet, default, hosts), *(_rule(partition, hosts) for partition in declared.values())]
 
 
 def _default(subnet: Subnet, partition: Partition | None, hosts: Mapping[int, str]) -> PartitionRule:
     """The default partition: a word for all ports, then those that differ. Subnet managers are full members in every case."""
     managers = {manager.hca.port_guid for manager in subnet.managers}
-    members = partition.members if partition else {}
+    members = {guid: kind for guid, kind in partition.members.items() if guid in hosts} if partition else {}
     standard: Membership = "limited"
-    if partition is not None and len(members) >= len(subnet.hcas):
+    if partition is not None and len(members) >= len(hosts):
         standard = Counter(members.values()).most_common(1)[0][0]
     elif partition is None and not subnet.partitions:
         standard = "full"
@@ -109,8 +109,9 @@ def _head(partition: Partition) -> str:
 
 
 def _lines(members: Mapping[int, Membership], hosts: Mapping[int, str]) -> Iterator[MemberLine]:
-    """A line a host, so that a diff shows hosts; more than one where it has many ports."""
-    for host, group in groupby(members.items(), key=lambda member: hosts.get(member[0], "")):
+    """A line a host, so that a diff shows hosts; more than one where it has many ports. A planned host has no ports yet."""
+    there = ((guid, kind) for guid, kind in members.items() if guid in hosts)
+    for host, group in groupby(there, key=lambda member: hosts[member[0]]):
         words = [f"{guid:#018x}={membership}" for guid, membership in group]
         for start in range(0, len(words), GUIDS_A_LINE):
             yield MemberLine(", ".join(words[start : start + GUIDS_A_LINE]), host)

@@ -95,6 +95,15 @@ def test_without_partitions_all_ports_are_full_members() -> None:
     assert QOS not in files(subnet)
 
 
+def test_a_planned_host_is_in_no_file() -> None:
+    subnet = tiny()
+    hcas = tuple(dataclasses.replace(hca, state="planned") if hca.host == "gt0003" else hca for hca in subnet.hcas)
+    text = b"".join(files(dataclasses.replace(subnet, hcas=hcas)).values())
+    gone = [f"{hca.port_guid:#018x}".encode() for hca in hcas if hca.state == "planned"]
+    assert len(gone) == 8
+    assert not any(guid in text for guid in gone)
+
+
 def test_both_asks_for_both_keys() -> None:
     both: dict[str, Any] = {"name": "b", "pkey": 0x20, "members": [{"hosts": ["gt0001"], "membership": "both"}]}
     conf = read_conf(files(tiny({"backend.partitions": [both], "backend.qos": None}))[CONF])
