@@ -57,8 +57,9 @@ def figure_facts(subnet: Subnet, tree: Tree) -> Facts:
         facts |= _upper(subnet, tree)
     for cage in cages_of(tree):
         key = "cages." + cage.side.replace(" ", "_")
+        links = counted(cage.links_per_cage, "link")
         facts[key] = (
-            f"{cage.modules:,}", f"modules on the {cage.side} side; each carries {counted(cage.links_per_cage, 'link')} to {cage.far} and fails as one",
+            f"{cage.modules:,}", f"modules on the {cage.side} side; each carries {links} to {cage.far} and fails as one",
             f"ports in use / {cage.links_per_cage}, a switch at a time", "catalog: ports a cage", (*backend, "switch"),
         )  # fmt: skip
     return facts

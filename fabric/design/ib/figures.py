@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fabric.design.ib import stripe
 from fabric.design.ib.model import Figures
 from fabric.design.ib.shape import lids
 from fabric.design.ib.tree import UNICAST_LIDS, Tree
@@ -53,7 +55,7 @@ def cages_of(tree: Tree) -> tuple[CageDomains, ...]:
     """The cages of each side of each tier, from the leaf's downlinks up."""
     per = tree.per_cage
     hosts = "neighbouring hosts" if tree.by_rail else "one host"
-    found = [CageDomains("leaf down", per, _modules(tree.leaves, tree.down, per), hosts)]
+    found = [CageDomains("leaf down", per, _leaf_modules(tree), hosts)]
     spines = len(tree.pods) * tree.planes
     if tree.tiers > 1:
         up, down = (
@@ -61,25 +63,52 @@ def cages_of(tree: Tree) -> tuple[CageDomains, ...]:
             _pairs(tree.leaf_stripe, tree.planes, per, "leaf"),
         )
         found.append(CageDomains("leaf up", per, _modules(tree.leaves, tree.up, per), up))
-        found.append(CageDomains("spine down", per, _modules(spines, tree.spine_down, per), down))
+        found.append(CageDomains("spine down", per, _spine_modules(tree), down))
     if tree.tiers > 2:
         up, down = _pairs(tree.stripe, tree.cores, per, "core"), _pairs(tree.stripe, tree.cores, per, "spine")
         found.append(CageDomains("spine up", per, _modules(spines, tree.spine_up, per), up))
-        found.append(CageDomains("core down", per, _modules(tree.cores * tree.planes, tree.core_ports, per), down))
+        found.append(
+            CageDomains("core down", per, tree.planes * _cages(tree.pods, tree.spine_up, tree.cores, per), down)
+        )
     return tuple(found)
 
 
-def _pairs(stripe: tuple[int, int], above: int, per: int, noun: str) -> str:
+def _pairs(links: tuple[int, int], above: int, per: int, noun: str) -> str:
     """Where the links of a cage go: to one far switch, to a pair of neighbours, or whatever an uneven stripe gives."""
-    if stripe[0] == stripe[1] and stripe[0] % per == 0:
+    if links[0] == links[1] and links[0] % per == 0:
         return f"one {noun}"
     nouns = {"leaf": "leaves"}.get(noun, noun + "s")
     return (
-        f"a pair of {nouns}"
-        if stripe[0] == stripe[1] and above % per == 0
-        else f"two {nouns}, not everywhere neighbours"
+        f"a pair of {nouns}" if links[0] == links[1] and above % per == 0 else f"two {nouns}, not everywhere neighbours"
     )
 
 
 def _modules(boxes: int, ports: int, per: int) -> int:
     return boxes * -(-ports // per)
+
+
+def _leaf_modules(tree: Tree) -> int:
+    """Full units by arithmetic; the last one's ports, and those of services, one by one."""
+    per, full = tree.per_cage, tree.hosts // tree.hosts_per_unit
+    rest = range(full * tree.hosts_per_unit + 1, tree.hosts + 1)
+    ends = [tree.place_of(host, rail) for host in rest for rail in range(tree.nics)]
+    at = [port for service in tree.spec.infiniband.services for port in service.ports]
+    ends += [((port.unit - 1) * tree.nics + port.leaf - 1, port.port) for port in at]
+    cages = {(leaf, (port - 1) // per) for leaf, port in ends}
+    shared = {cage for cage in cages if cage[0] < full * tree.nics and cage[1] * per < tree.down}
+    return _modules(full * tree.nics, tree.down, per) + len(cages - shared)
+
+
+def _spine_modules(tree: Tree) -> int:
+    places: dict[int, list[int]] = {}
+    for leaf in range(tree.leaves):
+        pod, place = tree.pod_of(leaf)
+        places.setdefault(pod, []).append(place)
+    found = {tuple(leaves): _cages(leaves, tree.up, tree.planes, tree.per_cage) for leaves in places.values()}
+    return sum(found[tuple(leaves)] for leaves in places.values())
+
+
+def _cages(lowers: Sequence[int], uplinks: int, above: int, per: int) -> int:
+    """Cages in use on the lower side of `above` switches below which the switches `lowers` stand."""
+    used = {(upper, port // per) for lower in lowers for _, upper, port in stripe.stripe(lower, uplinks, above)}
+    return len(used)

@@ -10,7 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fabric.design.ib.build import design_subnet
+from fabric.design.ib.figures import cages_of
 from fabric.design.ib.model import Subnet
+from fabric.design.ib.shape import tree_of
 from fabric.design.ib.tables import hcas, links, switches
 from fabric.errors import DesignError
 from fabric.spec.cluster import ClusterSpec
@@ -76,6 +78,37 @@ def test_every_port_has_one_cable_and_every_guid_one_owner(shape: dict[str, Any]
     assert len(subnet.switches) + len(subnet.hcas) == subnet.figures.lids
     up = Counter(link.b for link in subnet.links if link.tier == "leaf")
     assert len(set(up.values())) <= 1  # every leaf has as many uplinks as the next
+
+
+def _real_cages(subnet: Subnet, per: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for name, cage, side in {
+        (name, (port - 1) // per, side)
+        for link in subnet.links
+        for name, port, side in ((link.a, link.a_port, DOWN[link.tier]), (link.b, link.b_port, UP[link.tier]))
+        if side
+    }:
+        assert name in subnet.switch and cage >= 0
+        found[side] += 1
+    return found
+
+
+DOWN = {"host": "leaf down", "leaf": "spine down", "spine": "core down"}
+UP = {"host": "", "leaf": "leaf up", "spine": "spine up"}
+
+
+@given(shape=SHAPES, hosts=st.integers(1, 64), port=st.integers(1, 8))
+@settings(max_examples=15, deadline=None)
+def test_cages_are_counted_without_a_link(shape: dict[str, Any], hosts: int, port: int) -> None:
+    assume(_fits(shape))
+    hosts = min(hosts, shape["growth"]["units"] * 8 - 8)
+    service = {
+        "name": "st1",
+        "purpose": "storage",
+        "ports": [{"unit": shape["growth"]["units"], "leaf": 2, "port": port}],
+    }
+    subnet = small(hosts, shape, services=[service])
+    assert {cage.side: cage.modules for cage in cages_of(tree_of(subnet.spec))} == _real_cages(subnet, 2)
 
 
 def test_a_service_takes_a_free_port_and_moves_nothing(make_subnet: Callable[..., Subnet]) -> None:
