@@ -41,7 +41,7 @@ _OPTIONS: tuple[Any, ...] = (
     click.option(
         "--device", "devices", multiple=True, metavar="GLOB", help="Only devices of this name; may be repeated."
     ),
-    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos,fboss."),
+    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos, fboss, opensm."),
     live_options,
     click.option(
         "--wave-size",

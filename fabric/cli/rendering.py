@@ -24,7 +24,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--device", "devices", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated."
     ),
-    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos,fboss."),
+    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos, fboss, opensm."),
     click.option(
         "--workers", type=click.IntRange(1, 256), help="Processes to render in (default: 2; 1 on a single core)."
     ),
@@ -56,9 +56,9 @@ def open_job(
     from fabric.change.names import select_devices
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import load_model
-    from fabric.targets import render_devices
+    from fabric.targets import job_of
 
-    job: RenderJob = render_devices(load_model(spec, ClusterSpec), None if targets is None else set(targets))
+    job: RenderJob = job_of(load_model(spec, ClusterSpec), None if targets is None else set(targets))
     if targets is not None and not job.devices:
         raise FabricError(f"the spec has no device of target {', '.join(sorted(targets))}")
     return job, select_devices(job.devices, devices) if devices else None

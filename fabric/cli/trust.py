@@ -39,10 +39,8 @@ def trust(
 
     Compare the fingerprints with those on the devices' consoles. Exit codes: 0 all keys are known or recorded, 1 not.
     """
-    from fabric.design.ip import fmt4
-
     live = open_live(spec, **options)
-    hosts = {ref.name: fmt4(live.job.fabric.by_name[ref.name].management) for ref in live.only}
+    hosts = {ref.name: live.site.address(ref.name) for ref in live.only}
     path = live.state / KNOWN_HOSTS
     found = survey(
         hosts, read_known(path), fetch, parallel=options["max_parallel"], deadline_s=options["timeout_s"] + 10
