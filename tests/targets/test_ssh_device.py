@@ -52,7 +52,7 @@ def test_a_changed_host_key_is_refused_in_its_own_words(server: SshServer, tmp_p
     other = " ".join(asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().split()[:2])
     Path(login.known_hosts or "").write_text(f"[127.0.0.1]:{server.port} {other}\n")
     device = open_device(REF, "7808", login, bytes)
-    with pytest.raises(DeviceError, match="host key has changed"):
+    with pytest.raises(DeviceError, match=r"host key has changed.*; only then fabric trust --replace SPEC"):
         device.pending()
 
 
