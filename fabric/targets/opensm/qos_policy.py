@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabric.design.suggest import near
 from fabric.targets.opensm.problem import Collector, Problem, decoded, shown
 
-_N = r"(?:0x[0-9a-fA-F]+|[0-9]+)"
+_N = r"(?:0x[0-9a-fA-F]+|0|[1-9][0-9]*)"
 _SPAN = rf"{_N}(?:-{_N})?"
 _LIST = rf"{_SPAN}(?:,{_SPAN})*"
 _MATCHES = tuple(

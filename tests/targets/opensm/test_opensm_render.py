@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import re
 import time
 from collections.abc import Callable
@@ -241,3 +242,21 @@ def test_24k_is_rendered_in_budget() -> None:
 
 def test_same_spec_same_bytes() -> None:
     assert files(tiny()) == files(tiny())
+
+
+_PIECES = (b";", b":", b"\n", b"=", b", ", b"0x", b"pkey 0x1-", b"00", b"\xff", b"\0", b"#", b'"')
+
+
+@FLAVOURS
+def test_mutilated_files_are_told_or_taken_never_a_traceback(nvidia: bool) -> None:
+    subnet, chance = tiny(nvidia=nvidia), random.Random(1)  # noqa: S311 - no secret: the same mutilations each time
+    whole, known = files(subnet), Known.of(subnet)
+    told = 0
+    for _ in range(400):
+        path = chance.choice(sorted(whole))
+        content = bytearray(whole[path])
+        for _ in range(chance.randint(1, 5)):
+            at = chance.randrange(len(content) or 1)
+            content[at : at + chance.randint(0, 20)] = chance.choice(_PIECES) if chance.random() < 0.7 else b""
+        told += bool(lint({**whole, path: bytes(content)}, subnet.flavour, known))
+    assert told > 200
