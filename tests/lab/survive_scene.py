@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,7 @@ class Scene:
         text = self._tool("lab", "exec", self.spec, "--", "env", "-0").stdout
         self.env = dict(item.split("=", 1) for item in text.split("\0") if "=" in item)
         enter = ("nsenter", "-t", str(lab.first_process()), "-m", "-n", "-p", "-u", "-i", f"--wd={ROOT}", "--")
-        self.starter = Starter(enter, self.env)
+        self.starter = Starter(enter, self.env, self.spec)
         for variant in ("8192", "9000"):
             self.declare(variant)
             together(lambda switch: self.apply(self.state(), switch), SWITCHES)
@@ -216,16 +216,18 @@ class Scene:
         for name in SWITCHES:
             self.mend(name)
         self.restore()
-        now = [self._variant(name) for name in SWITCHES]
-        self.old = max(self.states, key=now.count)
+        now = {name: self._variant(name) for name in SWITCHES}
+        self.old = max(self.states, key=[*now.values()].count)
         self.new = next(name for name in self.states if name != self.old)
-        soiled = [name for name in SWITCHES if not self._variant(name)]
-        if soiled:  # nothing is cleared from a switch that does not change
-            self.declare(self.new)
-            together(lambda switch: self.apply(self.state(), switch), soiled)
-        self.declare(self.old)
-        together(lambda switch: self.apply(self.state(), switch), [n for n in SWITCHES if self._variant(n) != self.old])
-        assert [self._variant(name) for name in SWITCHES] == [self.old] * len(SWITCHES)
+        soiled = [name for name, variant in now.items() if not variant]
+        others = [name for name, variant in now.items() if variant != self.old]
+        for variant, switches in (
+            (self.new, soiled),
+            (self.old, others),
+        ):  # nothing is cleared from one that does not change
+            self.declare(variant)
+            together(lambda switch: self.apply(self.state(), switch), switches)
+        assert [self._variant(name) for name in others] == [self.old] * len(others), others
         self.declare(self.new)
 
     def _variant(self, switch: str) -> str:
@@ -236,8 +238,7 @@ class Scene:
 
     def declare(self, variant: str) -> None:
         """Write the spec."""
-        spec = edited("lab", dict(VARIANTS[variant]))
-        self.spec.write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
+        self.spec.write_text(_declared(variant), encoding="utf-8")
 
     # -------------------------------------------------------------------------------------------------------- faults
 
@@ -435,6 +436,11 @@ class Scene:
                 assert shown["devices"][name]["result"] == result, (name, shown, str(done))
             whole = well and all(one["result"] in WELL for one in shown["devices"].values())
             assert (shown["status"] == "complete") == whole, shown
+
+
+@cache
+def _declared(variant: str) -> str:
+    return yaml.safe_dump(edited("lab", dict(VARIANTS[variant])), sort_keys=False)
 
 
 def limit_files(pid: int, size: int) -> None:

@@ -1,14 +1,17 @@
 """Starts `fabric` processes at the operator's seat of a lab by fork: importing everything takes each a second of CPU, once is enough.
 
-`python -m tests.lab.survive_start FD` runs in the lab. What is started is a process of its own with its own arguments, environment and
-outputs, which runs the command line's own entry point, and can be stopped and killed as any other. It can be told to stop itself as soon
-as an event is in its journal: who watches from outside comes too late for a step that is over in a millisecond.
+`python -m tests.lab.survive_start FD SPEC` runs in the lab; it checks SPEC once, which reads the catalog and compiles the templates. What
+is started is a process of its own with its own arguments, environment and outputs, which runs the command line's own entry point, and can
+be stopped and killed as any other. It can be told to stop itself as soon as an event is in its journal: who watches from outside comes
+too late for a step that is over in a millisecond.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
@@ -26,7 +29,8 @@ from typing import IO, Any
 import fabric
 from fabric.change.events import Event, to_record
 from fabric.change.journal import Journal
-from fabric.cli.main import main
+from fabric.cli.boundary import run
+from fabric.cli.main import cli, main
 
 _ROOT = Path(__file__).resolve().parents[2]
 _MESSAGE = 1 << 20
@@ -62,10 +66,10 @@ class Started:
 class Starter:
     """The client's end: `enter` is the command that enters the lab."""
 
-    def __init__(self, enter: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(self, enter: Sequence[str], env: Mapping[str, str], spec: Path) -> None:
         self._lock = threading.Lock()
         self._link, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [*enter, sys.executable, "-m", "tests.lab.survive_start", str(there.fileno())]
+        command = [*enter, sys.executable, "-m", "tests.lab.survive_start", str(there.fileno()), str(spec)]
         quiet = subprocess.DEVNULL
         self._server = subprocess.Popen(
             command, cwd=_ROOT, env=dict(env), pass_fds=[there.fileno()], stdin=quiet, stdout=quiet
@@ -152,5 +156,8 @@ if __name__ == "__main__":
         if not module.name.startswith(_NOT_NEEDED):
             importlib.import_module(module.name)
     importlib.import_module("netmiko")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        run(cli, ["check", sys.argv[2]])
+    gc.freeze()  # what is there stays, and stays shared
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()
