@@ -24,7 +24,7 @@ def small_subnet(hosts: int = 8, rails: int = 8, spines: int = 4, parallel: int 
         spec=ClusterSpec.model_validate(edited("lab", {"name": "ib-small"})), flavour="opensm", tiers=2, by_rail=True,
         switches=(*leaves, *tops), hcas=tuple(hcas), links=tuple(links),
         partitions=(Partition("Default", 0x7FFF, {hca.port_guid: "full" for hca in hcas}),),
-        managers=tuple(SubnetManager(f"gt{n:04d}", hcas[n * rails], 14 - n, f"10.9.0.{n + 1}") for n in range(managers)),
+        managers=tuple(SubnetManager(f"gt{n:04d}", hcas[n * rails], 14 - n, f"10.9.0.{n + 1}") for n in range(min(managers, hosts))),
         routing=Routing(("ftree",), fallback=False), qos=None, ulps=(),
         figures=Figures(len(hcas), hosts, 1, 1, rails, spines, 0, {}, (0, 0), {}, len(hcas) + rails + spines, 49151, 16),
         aggregation_nodes=False,
