@@ -29,27 +29,37 @@ class Lfts:
     unread: tuple[tuple[int, int], ...] = ()
 
 
-def from_blocks(guids: Sequence[int], top: int, blocks: Mapping[tuple[int, int], bytes | None]) -> Lfts:
-    """Tables from blocks of 64 bytes by (GUID, block number), for LIDs up to `top`; None for a block that did not come.
+class Builder:
+    """Tables from blocks as they come, for LIDs up to `top`: at full size 854,016 blocks, which are never held all at once.
 
-    A block that is not there at all (above a switch's own top) has no routes. FabricError for a top or a block of a wrong size.
+    A block that is never put (above a switch's own top) has no routes. FabricError for a top or a block of a wrong size.
     """
-    if not 0 <= top < MOST_LIDS:
-        raise FabricError(f"a forwarding table up to LID {top}: unicast LIDs end at {MOST_LIDS - 1}")
-    count = top // BLOCK + 1
-    table = np.full((len(guids), count * BLOCK), NO_ROUTE, dtype=np.uint8)
-    row = {guid: index for index, guid in enumerate(guids)}
-    unread = []
-    for (guid, number), data in blocks.items():
+
+    def __init__(self, guids: Sequence[int], top: int) -> None:
+        if not 0 <= top < MOST_LIDS:
+            raise FabricError(f"a forwarding table up to LID {top}: unicast LIDs end at {MOST_LIDS - 1}")
+        self._guids = tuple(guids)
+        self._row = {guid: index for index, guid in enumerate(guids)}
+        self._count = top // BLOCK + 1
+        self._table = np.full((len(guids), self._count * BLOCK), NO_ROUTE, dtype=np.uint8)
+        self._unread: list[tuple[int, int]] = []
+
+    def put(self, guid: int, number: int, data: bytes | None) -> None:
+        """Block `number` of the switch `guid`: 64 bytes, or None when it did not come."""
         if data is None:
-            unread.append((guid, number))
-            continue
-        if len(data) != BLOCK or not 0 <= number < count:
+            self._unread.append((guid, number))
+            return
+        if len(data) != BLOCK or not 0 <= number < self._count:
             raise FabricError(
-                f"block {number} of the forwarding table of GUID 0x{guid:016x} has {len(data)} bytes, of {count} blocks of 64"
+                f"block {number} of the forwarding table of GUID 0x{guid:016x} has {len(data)} bytes,"
+                f" of {self._count} blocks of 64"
             )
-        table[row[guid], number * BLOCK : (number + 1) * BLOCK] = np.frombuffer(data, dtype=np.uint8)
-    return Lfts(tuple(guids), table, tuple(sorted(unread)))
+        place = number * BLOCK
+        self._table[self._row[guid], place : place + BLOCK] = np.frombuffer(data, dtype=np.uint8)
+
+    def done(self) -> Lfts:
+        """The whole."""
+        return Lfts(self._guids, self._table, tuple(sorted(self._unread)))
 
 
 def from_rows(rows: Mapping[int, npt.NDArray[np.uint8]]) -> Lfts:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fabric.errors import FabricError
 from fabric.forwarding.cycles import channels_used, find_cycle
 from fabric.forwarding.shift import contention, shifts
-from fabric.forwarding.tables import Lfts, Routes, from_blocks, from_rows, routes
+from fabric.forwarding.tables import Builder, Lfts, Routes, from_rows, routes
 from fabric.forwarding.walk import balance, trace, walk
 from fabric.forwarding.wiring import EndpointRow, SwitchRow, wire
 from tests.forwarding.trees import LARGE, SMALL, THREE, Shape, fat_tree, slow_walk, tree_routes
@@ -156,7 +156,10 @@ def test_a_destination_without_lid_or_cable_is_a_hole() -> None:
 
 def test_blocks_become_a_table() -> None:
     block = bytes(range(64))
-    tables = from_blocks([7, 8], 70, {(7, 0): block, (7, 1): block, (8, 0): None})
+    builder = Builder([7, 8], 70)
+    for guid, number, data in ((7, 0, block), (7, 1, block), (8, 0, None)):
+        builder.put(guid, number, data)
+    tables = builder.done()
     assert tables.table.shape == (2, 128)
     assert tables.table[0, 70] == 6
     assert (tables.table[1] == 255).all()
@@ -166,9 +169,9 @@ def test_blocks_become_a_table() -> None:
 BOX, PAIR, HOST = SwitchRow(1, "a", 2), SwitchRow(2, "b", 2), EndpointRow(5, 1, 6, "h")
 TABLE = "of the forwarding table of GUID 0x0000000000000007 has"
 REFUSED = [
-    (lambda: from_blocks([7], 0xC000, {}), "a forwarding table up to LID 49152: unicast LIDs end at 49151"),
-    (lambda: from_blocks([7], 10, {(7, 0): b"x"}), f"block 0 {TABLE} 1 bytes, of 1 blocks of 64"),
-    (lambda: from_blocks([7], 10, {(7, 1): bytes(64)}), f"block 1 {TABLE} 64 bytes, of 1 blocks of 64"),
+    (lambda: Builder([7], 0xC000), "a forwarding table up to LID 49152: unicast LIDs end at 49151"),
+    (lambda: Builder([7], 10).put(7, 0, b"x"), f"block 0 {TABLE} 1 bytes, of 1 blocks of 64"),
+    (lambda: Builder([7], 10).put(7, 1, bytes(64)), f"block 1 {TABLE} 64 bytes, of 1 blocks of 64"),
     (lambda: wire([BOX, BOX], [], []), "two switches have the same GUID"),
     (lambda: wire([SwitchRow(1, "a", 300)], [], []), "a switch with 300 ports: 254 is the largest port number"),
     (

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from fabric.errors import FabricError
-from fabric.forwarding.tables import BLOCK, Lfts, from_blocks
+from fabric.forwarding.tables import BLOCK, Builder, Lfts
 from fabric.targets.opensm import mad_discover, mad_lib
 from fabric.targets.opensm import mad_packet as packet
 from fabric.targets.opensm import mad_parse as parse
@@ -50,10 +50,12 @@ class SubnetReader:
             for guid, top in tops.items()
             for number in range(top // BLOCK + 1)
         )
-        blocks = self._read(requests, lambda data: data[:BLOCK])
-        silent: dict[Key, bytes | None] = {(node.guid, 0): None for node in topology.switches if node.switch is None}
-        found = {(key[0], key[1]): data for key, data in (blocks | silent).items()}
-        return from_blocks([node.guid for node in topology.switches], max(tops.values(), default=0), found)
+        builder = Builder([node.guid for node in topology.switches], max(tops.values(), default=0))
+        self._each(requests, lambda key, data: builder.put(key[0], key[1], data[:BLOCK] if data is not None else None))
+        for node in topology.switches:
+            if node.switch is None:
+                builder.put(node.guid, 0, None)
+        return builder.done()
 
     def pkeys(self, topology: Topology, ends: Iterable[End]) -> dict[End, tuple[int, ...] | None]:
         """P_Keys of each end with the membership bit (0x8000 = full), free entries left out; None where a block did not come."""
@@ -118,23 +120,31 @@ class SubnetReader:
         return self.sm_info(topology, [end for end, info in topology.ports.items() if info.is_sm])
 
     def _read(self, requests: Iterable[Request], read: Callable[[bytes], T]) -> dict[Key, T | None]:
-        """Answers by the requests' keys; what did not come by LID is asked again by directed route."""
+        """Answers by the requests' keys; None for none, or for garbage."""
         found: dict[Key, T | None] = {}
+
+        def keep(key: Key, data: bytes | None) -> None:
+            try:
+                found[key] = read(data) if data is not None else None
+            except parse.GarbledError:
+                found[key] = None
+
+        self._each(requests, keep)
+        return found
+
+    def _each(self, requests: Iterable[Request], keep: Callable[[Key, bytes | None], None]) -> None:
+        """Gives every answer to `keep`; what did not come by LID is asked again by directed route."""
         again: list[Request] = []
 
         def take(request: Request, data: bytes | None) -> Iterable[Request]:
             if data is None and request.lid and not request.performance:
                 again.append(replace(request, lid=0))
-                return ()
-            try:
-                found[request.key] = read(data) if data is not None else None
-            except parse.GarbledError:
-                found[request.key] = None
+            else:
+                keep(request.key, data)
             return ()
 
         self._exchange.run(requests, take)
         self._exchange.run(again, take)
-        return found
 
 
 @contextmanager
