@@ -18,7 +18,7 @@ _TYPE = r"(?:(?:0|5|7|8a|sha512|sha256|md5|nt-hash|encrypted|clear)\s+)"
 _LINE = re.compile(
     rf"""(?P<head>(?:\b|^)(?:
             secret | (?<!protocol\ )password | passwd | passphrase | enable\s+(?:secret|password)
-          | (?:tacacs|radius)\b.*?\bkey | ^\s*key(?=\s+\S+\s*$) | key-id\s+\d+ | message-digest-key\s+\d+\s+\w+
+          | (?:tacacs|radius)\b.*?\bkey | ^\s*(?:\w+_)?key(?=\s+\S+\s*$) | key-id\s+\d+ | message-digest-key\s+\d+\s+\w+
           | authentication-key(?:\s+\d+\s+[a-z]\w*)? | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
           | snmp-server\s+community | snmp-server\s+host\b.*?\bversion\s+(?:1|2c)
           | shared-(?:secret|key) | pre-shared-key | key(?:\s+\S+)?(?=\s+(?:7|8a|0)\s)
@@ -26,7 +26,8 @@ _LINE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _HINTS = re.compile(
-    r"secret|passw|passphrase|\bkey\b|-key|\bauth\b|\bpriv\b|community|snmp-server\s+host|token|api_?key", re.IGNORECASE
+    r"secret|passw|passphrase|\bkey\b|[-_]key\b|\bauth\b|\bpriv\b|community|snmp-server\s+host|token|api_?key",
+    re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
     r"(?P<head>\b[\w.-]*(?:password|passwd|passphrase|secret|private_?key|psk|api_?key|token)[\w.-]*\"?\s*[=:]\s*)(?P<value>\S.*)",

@@ -15,12 +15,14 @@ from fabric.targets.swap import ABSENT, MOVED, REFUSED, STATUS, Hooks, Swap, scr
 from fabric.targets.token import checked_token
 
 PREFIX = ".fabric-"
+KEPT = ".fabric-kept."
+"""Begins the name of the folder of a confirmed change whose old files are kept; no token has a dot."""
 LONG_FACTOR = 6
 """A script that restarts daemons may take this many times the time of a short command."""
 
 _PENDING = """
 for folder in {etc}/.fabric-*/; do
-  [ -d "$folder" ] || continue
+  case "$folder" in */.fabric-kept.*) continue ;; esac; [ -d "$folder" ] || continue
   token=$(basename -- "$folder"); token=${{token#.fabric-}}; state=incomplete
   for known in staged committed restored; do [ -e "$folder/state.$known" ] && state=$known; done
   echo "ours $token $state $(systemctl is-active "fabric-revert-$token.timer" 2>/dev/null)"
@@ -36,13 +38,17 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change to be staged: by path what is there and what is to be (None: no file), the modes of new files, how it takes effect."""
+    """A change to be staged: by path what is there and what is to be (None: no file), the modes of new files, how it takes effect.
+
+    `keep`: the box keeps its old files after the confirmation too, until the next one, as nobody else may (they hold secrets).
+    """
 
     old: Mapping[str, bytes | None]
     wanted: Mapping[str, bytes | None]
     modes: Mapping[str, int]
     hooks: Hooks
     scripts: Mapping[str, str] = field(default_factory=dict)
+    keep: bool = False
 
     @property
     def differ(self) -> list[str]:
@@ -92,9 +98,12 @@ class SwapBox:
             raise DeviceError(f"{self.name}: the timer of {token} is not armed after the commit", hint="roll back")
 
     def confirm(self, token: str) -> None:
-        """Disarms the timer, and forgets the old files."""
+        """Disarms the timer, and forgets the old files, unless they are to be kept."""
         self.script(token, "confirm.sh", self.long)
-        self.remove_folder(token)
+        folder, etc = shlex.quote(self.folder(token)), shlex.quote(self.etc)
+        self.must_run(
+            f"rm -rf -- {etc}/{KEPT}*; if [ -e {folder}/keep ]; then mv -T -- {folder} {etc}/{KEPT}{token}; else rm -rf -- {folder}; fi"
+        )
 
     def finish(self, token: str) -> bool:
         """What a `confirm` that was cut short has left; False when that is nothing: the folder is what it removes last."""
@@ -106,8 +115,10 @@ class SwapBox:
         return True
 
     def rollback(self, token: str) -> None:
-        """The old files are put back in force; after a confirmation there are none left to return to."""
+        """The old files are put back in force; after a confirmation only if they were kept."""
         folder = self.folder(token)
+        kept = shlex.quote(f"{self.etc}/{KEPT}{token}")
+        self.must_run(f"[ ! -e {kept} ] || mv -T -- {kept} {shlex.quote(folder)}")
         if not self.exists(folder):
             self.must_run(f"systemctl stop {unit(token)}.timer 2>/dev/null; true")
             return
@@ -191,6 +202,8 @@ class SwapBox:
         )
         if sums:
             self.must_run(f"printf %s {shlex.quote(sums)} | sha256sum -c --quiet -")
+        if change.keep:
+            self._put(f"{folder}/keep", b"", 0o600)
         self._put(f"{folder}/state.staged", b"", 0o600)
         self.must_run(f"sync -f {quoted} 2>/dev/null || sync")
 

@@ -80,3 +80,11 @@ def test_a_plain_key_is_masked_in_the_diff_of_a_json_file() -> None:
     diff = diff_file(Artifact("a", "rtsw", "fboss", "/etc/coop/agent.conf", new), old, lambda _target, text: text)
     shown = str(diff.changes)
     assert (diff.kind, "macsec" in shown, "hunter2" in shown, "other3" in shown) == ("changed", True, False, False)
+
+
+@pytest.mark.parametrize("name", ["m_key", "sm_key", "sa_key", "cc_key"])
+def test_the_keys_of_a_subnet_are_masked_and_compared_by_is_set(name: str) -> None:
+    line, ours = f"{name} 0x00000000deadbeef", f"{name} $SECRET{{ib}}"
+    assert mask_line(line) == f"{name} <secret>"
+    assert len(set(same_secrets(f"lmc 0\n{line}\n", f"lmc 0\n{ours}\n"))) == 1
+    assert mask_line("m_key_protection_level 2") == "m_key_protection_level 2"

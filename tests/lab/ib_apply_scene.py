@@ -47,20 +47,9 @@ class IbScene:
         self.lab = lab
         text = self._tool("lab", "exec", spec, "--", "env", "-0")
         self.env = dict(item.split("=", 1) for item in text.split("\0") if "=" in item)
-        self.enter = (
-            "nsenter",
-            "-t",
-            str(lab.first_process()),
-            "-m",
-            "-n",
-            "-p",
-            "-u",
-            "-i",
-            f"--wd={spec.parent}",
-            "--",
-        )
         into = ("nsenter", "-t", str(lab.first_process()), "-m", "-n", "-p", "-u", "-i", f"--wd={ROOT}", "--")
-        self.starter = Starter(into, {k: v for k, v in self.env.items() if k != "LD_PRELOAD"})
+        self.env.pop("LD_PRELOAD", None)  # the commands speak SSH to the hosts; only tools are clients of the simulator
+        self.starter = Starter(into, self.env, spec)
 
     def down(self) -> None:
         """End the lab."""
@@ -77,8 +66,7 @@ class IbScene:
 
     def start(self, *words: object, stop_at: tuple[str, str] = ("", "")) -> Started:
         """`fabric WORDS` at the seat; it stops itself when `stop_at` is in its journal."""
-        env = {k: v for k, v in self.env.items() if k != "LD_PRELOAD"}
-        return self.starter.start([*map(str, words)], env, stop_at)
+        return self.starter.start([*map(str, words)], self.env, stop_at)
 
     def run(self, *words: object) -> Done:
         """The same, to its end."""

@@ -79,7 +79,8 @@ class OpensmDevice:
         hooks = device_scripts.hooks(manager, effect, list(wanted), ran_before=bool(state.now))
         look = {"look.sh": device_scripts.look_since(self._box.folder(token), manager)}
         modes = {artifact.path: artifact.mode for artifact in artifacts}
-        self._box.stage(token, Change(old, wanted, modes, hooks, look))
+        secret = any(artifact.secret for artifact in artifacts)
+        self._box.stage(token, Change(old, wanted, modes, hooks, look, keep=secret))
         said = [device_files.diff(path, *contents) for path, contents in changed.items()]
         said += device_files.words(reasons)
         said += [f"opensm: {effect}"] if effect != "none" else []

@@ -54,11 +54,17 @@ class Manager:
 _FUNCTIONS = """
 conf={conf} loaded={loaded} guid={guid} log={log} keeps_log={keeps_log}
 pids=
+only_living() {{
+  for pid in $pids; do
+    case "$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null)" in "" | Z*) pids= ;; esac
+  done
+}}
 find_pids() {{
-  for pid in $pids; do [ -e "/proc/$pid" ] || pids=; done
+  only_living
   [ -z "$pids" ] || return 0
   pids=$(systemctl show -p MainPID --value opensm 2>/dev/null)
   case "$pids" in "" | 0 | *[!0-9]*) pids=$(pgrep -x opensm) ;; esac
+  only_living
 }}
 runs() {{ find_pids; [ -n "$pids" ]; }}
 ca=; ca_port=

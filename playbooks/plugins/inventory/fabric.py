@@ -1,11 +1,11 @@
-"""Inventory from a cluster's spec: the switches and hosts that cluster.yaml declares, by the same code as the command `fabric`."""
+"""Inventory from a cluster's spec: the switches, subnet managers and hosts that cluster.yaml declares, by the code of the command `fabric`."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from ansible.parsing.dataloader import DataLoader
 
     from fabric.design.fabric import Fabric
+    from fabric.design.ib.model import Subnet
     from fabric.design.model import Host, Switch
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
 
 DOCUMENTATION = """
 name: fabric
-short_description: Switches and hosts of a cluster, from its cluster.yaml
+short_description: Switches, subnet managers and hosts of a cluster, from its cluster.yaml
 description:
   - Reads files named C(cluster.yaml). The Python that runs Ansible must have the package clusterfabric.
   - "Groups of switches: C(switches); by role C(rtsw), C(ctsw), C(atsw); by operating system C(eos), C(fboss)."
@@ -27,11 +30,14 @@ description:
   - "Groups of both: C(zone_1), C(zone_2), ...; by deployment state C(planned), C(drained)."
   - "Variables of a switch: C(ansible_host) (its management address), C(nos), C(role), C(zone) (0 for an ATSW), C(model)."
   - "Variables of a host: C(role) (C(host)), C(zone), C(model). The design gives hosts no management address."
+  - "InfiniBand: the group C(subnet_managers) with C(sm_master) and C(sm_standby), and C(ansible_host), C(sm_priority), C(hca) of each;"
+  - "C(gpu_hosts) by C(unit_1), C(unit_2), ... instead of zones. Its switches run no configuration of ours and are not listed."
   - "Variable of all: C(fabric_spec), the path of the spec."
 options: {}
 """
 
 SPEC = "cluster.yaml"
+T = TypeVar("T")
 
 
 class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
@@ -51,28 +57,70 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
         super().parse(inventory, loader, path, cache)
         gc.disable()  # nothing of an inventory is garbage before the process ends
         try:
-            fill(inventory, load(path), path)
+            loaded = load(path)
+            if loaded.value.backend.kind == "infiniband":
+                fill_subnet(inventory, designed_subnet(loaded), path)
+            else:
+                fill(inventory, designed(loaded), path)
         finally:
             gc.freeze()
             gc.enable()
 
 
-def load(path: str) -> Fabric:
-    """The designed cluster at `path`."""
+def load(path: str) -> Loaded[ClusterSpec]:
+    """The spec at `path`."""
     try:
-        from fabric.design.load import load_cluster
-        from fabric.errors import FabricError, FabricErrors
+        from fabric.design.load import load_spec
     except ImportError as error:
         raise AnsibleParserError(
             f"{path}: the Python that runs Ansible has no package clusterfabric ({error}); pip install it there"
         ) from error
+    return _told(lambda: load_spec(Path(path)))
+
+
+def designed(loaded: Loaded[ClusterSpec]) -> Fabric:
+    """The fabric of a RoCE spec."""
+    from fabric.design.load import design_loaded
+
+    return _told(lambda: design_loaded(loaded).fabric)
+
+
+def designed_subnet(loaded: Loaded[ClusterSpec]) -> Subnet:
+    """The subnet of an InfiniBand spec."""
+    from fabric.design.load import subnet_of
+
+    return _told(lambda: subnet_of(loaded).subnet)
+
+
+def _told(work: Callable[[], T]) -> T:
+    """Does `work`; what is wrong in the spec as Ansible tells it."""
+    from fabric.errors import FabricError, FabricErrors
+
     try:
-        return load_cluster(Path(path)).fabric
+        return work()
     except FabricErrors as errors:
         more = len(errors.errors) - 1
         raise AnsibleParserError(f"{errors.errors[0]}{f' (and {more:,} more: fabric check)' if more else ''}") from None
     except FabricError as error:
         raise AnsibleParserError(str(error)) from None
+
+
+def fill_subnet(inventory: InventoryData, subnet: Subnet, path: str) -> None:
+    """The hosts of the subnet managers, and all GPU hosts."""
+    groups = _Groups(inventory)
+    inventory.set_variable("all", "fabric_spec", str(Path(path).absolute()))
+    for group in ("sm_master", "sm_standby"):  # there even when empty
+        groups.child("subnet_managers", group)
+    groups.variables("planned", {})
+    groups.variables("gpu_hosts", {"role": "host", "model": subnet.spec.hosts.platform})
+    for number, manager in enumerate(subnet.managers):
+        groups.host(manager.host, ["sm_standby" if number else "sm_master"])
+        values = {"sm_priority": manager.priority, "hca": manager.hca.name, "ansible_host": manager.address}
+        for key, value in values.items():
+            if value is not None:
+                inventory.set_variable(manager.host, key, value)
+    for host, hca in {hca.host: hca for hca in subnet.compute}.items():
+        groups.host(host, ["gpu_hosts", f"unit_{hca.unit}", *([hca.state] if hca.state != "deployed" else [])])
 
 
 def fill(inventory: InventoryData, fabric: Fabric, path: str) -> None:
@@ -123,9 +171,13 @@ class _Groups:
         more = [f"zone_{device.zone}"] if device.zone else []
         if device.state != "deployed":
             more.append(device.state)
-        for group in (*groups, *more):
+        self.host(device.name, (*groups, *more))
+
+    def host(self, name: str, groups: Iterable[str]) -> None:
+        """A host of this name in its groups."""
+        for group in groups:
             self._group(group)
-            self._inventory.add_host(device.name, group)
+            self._inventory.add_host(name, group)
 
     def variables(self, group: str, values: Mapping[str, Any]) -> None:
         """Variables of a group."""

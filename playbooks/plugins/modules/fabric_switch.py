@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module fabric_switch: plan and apply the switches of a cluster, by the same code as `fabric plan` and `fabric apply`."""
+"""Ansible module fabric_switch: plan and apply a cluster's switches, or its subnet managers, by the code of `fabric plan` and `fabric apply`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ short_description: Configure a cluster's switches as its spec declares, in safe 
 description:
   - Reads the switches, compares them with what the spec declares, and applies the difference in waves by failure domain.
   - Every change is committed under a timer, checked over a fresh connection, and confirmed; else the switch returns to its old state.
+  - An InfiniBand spec has its subnet managers' hosts for devices, standbys before the master; what is said of switches goes for them.
   - One task does all switches. Run it once on localhost (O(devices) takes the hosts of the play), never once for each switch.
   - The run is recorded as one of C(fabric apply); C(fabric runs) lists, resumes and rolls back runs.
   - "Credentials are those of the command: an SSH agent, or the environment variables C(FABRIC_USER), C(FABRIC_KEY_FILE), C(FABRIC_PASSWORD)."
@@ -35,6 +36,7 @@ options:
     default: applied
   devices: {description: Names or patterns of the switches; all when empty., type: list, elements: str, default: []}
   commit_timer: {description: Seconds after which a switch returns to its old state unless confirmed., type: int, default: 300}
+  gate_timeout: {description: "Seconds for sessions and links, or the subnet, to be up again.", type: int, default: 90}
   wave_size: {description: Most switches in one wave., type: int}
   canary: {description: Pattern of the switches that go first; by default one of each role and system., type: str}
   max_parallel: {description: Switches worked on at once., type: int, default: 32}
@@ -65,13 +67,20 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"choices": ["planned", "applied"], "default": "applied"},
     "devices": {"type": "list", "elements": "str", "default": []},
     "commit_timer": {"type": "int", "default": 300},
+    "gate_timeout": {"type": "int", "default": 90},
     "wave_size": {"type": "int"},
     "canary": {"type": "str"},
     "max_parallel": {"type": "int", "default": 32},
     "max_failed": {"type": "int", "default": 1},
     "state_dir": {"type": "path"},
 }
-LIMITS = {"commit_timer": (30, 3600), "wave_size": (1, 4096), "max_parallel": (1, 1024), "max_failed": (1, 10000)}
+LIMITS = {
+    "commit_timer": (30, 3600),
+    "gate_timeout": (1, 3000),
+    "wave_size": (1, 4096),
+    "max_parallel": (1, 1024),
+    "max_failed": (1, 10000),
+}
 """Smallest and largest value, as `fabric apply` has them."""
 NAMED = 5
 """Switches that an error names; the rest is counted."""
@@ -135,7 +144,7 @@ def _some(plan: Plan) -> bool:
 
 
 def _unread(plan: Plan) -> str:
-    return _listed("could not be read", {d.name: d.note for d in plan.devices if d.kind == "unknown"})
+    return _listed(plan, "could not be read", {d.name: d.note for d in plan.devices if d.kind == "unknown"})
 
 
 def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: Callable[[], bool]) -> Outcome:
@@ -155,7 +164,9 @@ def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: 
         elif isinstance(event, Note):
             notes.append(f"{event.device}: {event.text}" if event.device else event.text)
 
-    options = Options(params["commit_timer"], parallel=params["max_parallel"], max_failed=params["max_failed"])
+    options = Options(
+        params["commit_timer"], params["gate_timeout"], parallel=params["max_parallel"], max_failed=params["max_failed"]
+    )
     waves = live.waves(params["wave_size"] or WAVE_SIZE, params["canary"])
     operator = Operator(
         live.job, str(live.spec), live.state, live.secrets, live.connect, waves, options, [observe], spec_text=live.text
@@ -169,7 +180,7 @@ def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: 
     failed = {name: f"{one.result}: {one.detail}" for name, one in ended.items() if one.result not in good}
     stopped = f"stopped: {seen['stopped']}" if seen.get("stopped") else ""
     left = f"{counts['not-started']:,} not started" if "not-started" in counts else ""
-    problems = filter(None, (_listed("not as declared", failed), _unread(plan), stopped, left))
+    problems = filter(None, (_listed(plan, "not as declared", failed), _unread(plan), stopped, left))
     return Outcome(
         any(one.result not in OLD and one.result != "unchanged" for one in ended.values()),
         diff,
@@ -181,13 +192,15 @@ def _applied(live: Any, plan: Plan, diff: str, params: Mapping[str, Any], gone: 
     )
 
 
-def _listed(what: str, reasons: Mapping[str, str]) -> str:
+def _listed(plan: Plan, what: str, reasons: Mapping[str, str]) -> str:
     """`2 switches could not be read: a: why; b: why`; "" for none."""
     if not reasons:
         return ""
     shown = "; ".join(why if why.startswith(name) else f"{name}: {why}" for name, why in list(reasons.items())[:NAMED])
     more = f"; and {len(reasons) - NAMED:,} more" if len(reasons) > NAMED else ""
-    return f"{len(reasons):,} switch{'es' if len(reasons) != 1 else ''} {what}: {shown}{more}"
+    subnet = any(device.target == "opensm" for device in plan.devices)
+    one, many = ("SM host", "SM hosts") if subnet else ("switch", "switches")
+    return f"{len(reasons):,} {one if len(reasons) == 1 else many} {what}: {shown}{more}"
 
 
 def stop_when_gone(control: Control, gone: Callable[[], bool]) -> None:

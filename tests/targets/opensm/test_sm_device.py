@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -309,3 +310,23 @@ def test_a_running_timer_is_respected(box: FakeSm, connect: Connect) -> None:
     device.commit(device.stage(_files(box), "run-1"), 60)
     with pytest.raises(DeviceRefusedError, match=r"an earlier change \(run-1\) waits for its confirmation"):
         connect().stage(_files(box), "run-2")
+
+
+def test_old_files_with_secrets_are_kept_on_the_host(box: FakeSm, connect: Connect) -> None:
+    """The run's folder must not hold them, and a rollback needs them."""
+    keys = {"m_key": "0x1234"}
+    old = [replace(artifact, secret=artifact.path.endswith("opensm.conf")) for artifact in _files(box, **keys)]
+    new = [replace(artifact, secret=artifact.path.endswith("opensm.conf")) for artifact in _files(box, m_key="0x5678")]
+    _done(connect, old, "run-1")
+    device = connect()
+    staged = device.stage(new, "run-2")
+    assert "0x1234" not in staged.diff
+    assert "0x5678" not in staged.diff
+    assert "m_key <secret>" in staged.diff
+    device.commit(staged, 60)
+    device.confirm(staged)
+    assert device.pending() == []
+    assert [path.name for path in box.etc.glob(".fabric-kept*")] == [".fabric-kept.run-2"]
+    device.rollback(Staged("sm1", "run-2", ""))
+    assert device.read(_paths(box)) == _content(old)
+    assert _left(box) == []
