@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fabric.design.ib.figures import cages_of
 from fabric.design.ib.model import Figures, Subnet
-from fabric.design.ib.shape import tree_of
+from fabric.design.ib.shape import aggregation_nodes, tree_of
 from fabric.words import counted
 
 
@@ -26,7 +26,8 @@ def infiniband_lines(subnet: Subnet) -> Iterator[str]:
         yield f"core       each spine has {_stripe(known)}"
     cables = Counter(link.cabled.cable for link in subnet.links)
     yield "cables     " + ", ".join(f"{count:,} {name}" for name, count in cables.items())
-    cages = cages_of(tree_of(spec))
+    tree = tree_of(spec)
+    cages = cages_of(tree)
     if cages[0].links_per_cage > 1:
         total = sum(cage.modules for cage in cages)
         yield (
@@ -36,7 +37,10 @@ def infiniband_lines(subnet: Subnet) -> Iterator[str]:
     states = Counter(switch.state for switch in subnet.switches if switch.state != "deployed")
     if states:
         yield "state      " + ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
-    yield f"LIDs       {known.lids:,} of {known.lids_of:,} unicast (LMC 0)"
+    nodes = aggregation_nodes(tree, tree.units)
+    yield f"LIDs       {known.lids:,} of {known.lids_of:,} unicast (LMC 0)" + (
+        f", {nodes:,} more for SHARP aggregation nodes" if nodes else ""
+    )
     for partition in subnet.partitions:
         yield f"partition  {partition.name} 0x{partition.pkey:04x}: {counted(len(partition.members), 'port')}"
     for role, manager in zip(("master", *["standby"] * 8), subnet.managers, strict=False):

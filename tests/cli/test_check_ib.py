@@ -74,6 +74,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "ulp-default-first": {B + "qos.ulps": [{"ulp": "default", "sl": 0}, {"ulp": "ipoib", "sl": 1}]},
     "ulp-key": {B + "qos.ulps": [{"ulp": "rds", "partition": "tenant-a", "sl": 1}]},
     "option-unknown": {SM + "options": {"max_operational_vls": "2"}},
+    "option-of-routing-unknown": {B + "routing.options": {"scatter_port": "8"}},
     "option-boolean": {SM + "options": {"use_ucast_cache": "true"}},
     "option-hash": {B + "routing.options": {"root_guid_file": "/etc/a#b"}},
     "service-port-of-a-host": {B + "services": [{"name": "ufm1", "purpose": "sm", "ports": [{"unit": 1, "leaf": 1, "port": 1}]}]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fabric.design.explain import Explanation, Path
 from fabric.design.ib.figures import cages_of
 from fabric.design.ib.model import Hca, IbSwitch, Subnet
-from fabric.design.ib.shape import tree_of
+from fabric.design.ib.shape import aggregation_nodes, tree_of
 from fabric.design.ib.tables import guid_text, port_labels
 from fabric.design.ib.tree import Tree
 from fabric.design.suggest import near
@@ -43,12 +43,13 @@ def _fact(path: str, facts: Facts, key: str) -> Explanation:
 def figure_facts(subnet: Subnet, tree: Tree) -> Facts:
     """The figures of a subnet."""
     known, backend = subnet.figures, ("backend",)
+    with_nodes = known.lids + aggregation_nodes(tree, tree.units)
     facts: Facts = {
         "leaves": (
             f"{known.leaves:,}", "leaf switches", f"{known.units:,} units x {tree.nics} rails", _TABLE, (*backend, "hosts"),
         ),
         "lids": (
-            f"{known.lids:,}", "LIDs in use, of 49,151 unicast ones",
+            f"{known.lids:,}", f"LIDs in use, of 49,151 unicast ones; {with_nodes:,} with SHARP aggregation nodes",
             f"{known.links['host']:,} HCA ports + {known.leaves + known.spines + known.cores:,} switches, LMC 0",
             "InfiniBand architecture: 0x0001 to 0xBFFF; reference, LMC must be 0 (computed)", (*backend, "lmc"),
         ),

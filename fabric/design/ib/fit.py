@@ -60,6 +60,7 @@ def _lmc(tree: Tree) -> Iterator[DesignError]:
     yield DesignError(
         ("backend", "lmc"),
         f"LMC {lmc} gives each of {ends:,} HCA ports {2**lmc} LIDs, {ends * 2**lmc:,} of 49,151; it must be 0",
+        hint="24,576 HCAs with LMC 1 would need 49,152, and ftree supports LMC 0 only",
     )
     if "ftree" in backend.routing.engines:
         yield DesignError(("backend", "routing", "engines"), f"ftree supports LMC 0 only, here it is {lmc}")

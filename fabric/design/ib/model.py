@@ -24,8 +24,9 @@ class IbSwitch:
     """One switch. A leaf has `unit` (scalable unit, from 1) and, cabled by rail, `rail` (from 0; -1 for a host-per-leaf leaf).
 
     `pod` is from 1 for leaf and spine of a three-tier fabric, else 0; `plane` is from 0 for spine and core, -1 for a leaf.
-    `number` counts from 1 within what the name counts. `guid` is the node GUID (port 0 has the same); `placeholder` says that it is not
-    a real box's. `ports` is the radix (an aggregation node's port not counted).
+    `number` counts from 1 within what the name counts, so a spine's is its plane + 1; names and tables count all but rails from 1.
+    `guid` is the node GUID (port 0 has the same); `placeholder` says that it is not a real box's. `ports` is the radix (an aggregation
+    node's port not counted).
     """
 
     name: str

@@ -199,24 +199,33 @@ class _Sizer:
 
 
 def _lids(tree: Tree) -> None:
-    used = lids(tree, tree.room * tree.hosts_per_unit if tree.spec.infiniband.growth.units else tree.hosts, tree.room)
-    if used > UNICAST_LIDS:
-        grown = tree.spec.infiniband.growth.units
+    grown = tree.spec.infiniband.growth.units
+    plain = lids(tree, tree.room * tree.hosts_per_unit if grown else tree.hosts, tree.room)
+    nodes = aggregation_nodes(tree, tree.room)
+    if plain + nodes > UNICAST_LIDS:
+        also = f"; {nodes:,} of them for the SHARP aggregation nodes of the switches" if nodes else ""
         raise DesignError(
             ("backend", "growth", "units") if grown else ("backend", "hosts"),
-            f"{used:,} LIDs are needed (LMC 0), a subnet has {UNICAST_LIDS:,} unicast LIDs",
+            f"{plain + nodes:,} LIDs are needed (LMC 0{also}), a subnet has {UNICAST_LIDS:,} unicast LIDs",
         )
 
 
 def lids(tree: Tree, hosts: int, units: int) -> int:
-    """LIDs of so many hosts and units at LMC 0: HCA ports, services, switches."""
+    """LIDs of so many hosts and units at LMC 0: HCA ports, services, switches; not those of aggregation nodes."""
     services = sum(len(service.ports) for service in tree.spec.infiniband.services)
-    pods = (
-        1
-        if tree.tiers < 3
-        else pods_for(units, tree.nics, tree.leaves_per_pod, rail_first=tree.spec.infiniband.pods == "rail-first")
-    )
-    return hosts * tree.nics + services + units * tree.nics + pods * tree.planes + tree.cores * tree.planes
+    return hosts * tree.nics + services + _switches(tree, units)
 
 
-__all__ = ["first_up", "lids", "tree_of"]
+def aggregation_nodes(tree: Tree, units: int) -> int:
+    """LIDs of SHARP aggregation nodes: each switch that has one shows it as an HCA, leaf or not (measured); 0 where there are none."""
+    side = tree.switch.infiniband
+    return _switches(tree, units) if side is not None and side.aggregation_node_port is not None else 0
+
+
+def _switches(tree: Tree, units: int) -> int:
+    rail_first = tree.spec.infiniband.pods == "rail-first"
+    pods = 1 if tree.tiers < 3 else pods_for(units, tree.nics, tree.leaves_per_pod, rail_first=rail_first)
+    return units * tree.nics + pods * tree.planes + tree.cores * tree.planes
+
+
+__all__ = ["aggregation_nodes", "first_up", "lids", "tree_of"]
