@@ -48,7 +48,9 @@ _NVIDIA: dict[str, Any] = {
     "secrets": {"ib-m-key": {"env": "IB_M_KEY"}, "ib-sa-key": {"env": "IB_SA_KEY"}},
 }
 THREE_TIERS: dict[str, Any] = {
-    "backend.hosts": 48,
+    "backend.switch_ports": 8,
+    "backend.hosts_per_unit": 4,
+    "backend.hosts": 8,
     "backend.services": [],
     "backend.partitions": [],
     "backend.qos": None,

@@ -53,14 +53,14 @@ class Seen:
         return dict(re.findall(r"Loading Cached Option: ?(\S+) = (.*)", self.out))
 
 
-def run(subnet: Subnet, artifacts: list[Artifact], folder: Path, net: str | None = None) -> Seen:
-    """Brings the subnet up with the files' lab form, reads it, ends everything. `net` replaces our own net file."""
+def run(subnet: Subnet, artifacts: list[Artifact], folder: Path, *, aggregation_nodes: bool = False) -> Seen:
+    """Brings the subnet up with the files' lab form, reads it, ends everything."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sim.net").write_text(net or net_text(subnet), encoding="ascii")
+    (folder / "sim.net").write_text(net_text(subnet, aggregation_nodes), encoding="ascii")
     files, changes = lab_form(artifacts, LabPaths(folder, folder / "osm.log", folder))
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    size = net_size(subnet)
+    size = net_size(subnet, aggregation_nodes=aggregation_nodes)
     env = {**os.environ, "IBSIM_SOCKNAME": f"t{os.getpid()}{abs(hash(folder)) % 10**6}"}
     env.pop("LD_PRELOAD", None)
     argv = [

@@ -121,6 +121,14 @@ def test_what_our_reader_takes_opensm_takes_alike(tmp_path: Path) -> None:
     _keys_are_those_of_the_file(subnet, text, seen)
 
 
+def test_aggregation_nodes_do_not_end_the_tree(tmp_path: Path) -> None:
+    """Every switch of a SHARP fabric shows one more CA: ftree takes it because root and CN files are both there."""
+    subnet = tiny()
+    seen = run(subnet, render(subnet, subnet.managers[0]), tmp_path / "run", aggregation_nodes=True)
+    assert re.findall(r"(\S+) tables configured on all switches", seen.log)[-1] == "ftree"
+    assert not re.findall(r"ERR AB|Errors during", seen.log)
+
+
 def _every_value_is_in_force(conf: str, seen: Seen) -> None:
     read = read_conf(conf)
     for name, value in read.values.items():
