@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fabric.design.ib.model import Subnet
 from fabric.design.load import load_subnet
 from fabric.forwarding.cycles import channels_used, find_cycle
 from fabric.forwarding.shift import contention
 from fabric.forwarding.tables import Lfts, routes
 from fabric.forwarding.walk import Walk, balance, walk
-from fabric.forwarding.wiring import Wiring, from_subnet
+from fabric.forwarding.wiring import from_subnet
 from fabric.targets.opensm.mad import open_subnet
 from fabric.targets.opensm.mad_model import Topology
-from fabric.targets.opensm.mad_wiring import lids, live_wiring
 
 
 class Stages:
@@ -58,12 +58,16 @@ def read(stages: Stages) -> tuple[Topology, Lfts]:
     return topology, lfts
 
 
-def facts(walked: Walk, flows: int, topology: Topology, wiring: Wiring) -> dict[str, Any]:
-    """What the walk found, in numbers."""
+def facts(walked: Walk, flows: int, topology: Topology, subnet: Subnet) -> dict[str, Any]:
+    """What the walk found, in numbers; whether the cables are those of the design."""
+    guid = {switch.name: switch.guid for switch in subnet.switches} | {hca.name: hca.node_guid for hca in subnet.hcas}
+    designed = sorted(
+        tuple(sorted(((guid[link.a], link.a_port), (guid[link.b], link.b_port)))) for link in subnet.links
+    )
     return {
         "nodes": len(topology.nodes),
         "links": len(topology.links),
-        "as_designed": bool((wiring.far == live_far(topology, wiring)).all()),
+        "as_designed": designed == list(topology.links),
         "blocks": sum(-(-(node.switch.lft_top + 1) // 64) for node in topology.switches if node.switch is not None),
         "pairs": walked.pairs,
         "delivered": walked.delivered,
@@ -75,32 +79,20 @@ def facts(walked: Walk, flows: int, topology: Topology, wiring: Wiring) -> dict[
     }
 
 
-def live_far(topology: Topology, wiring: Wiring) -> Any:
-    """The cabling as found, its rows and endpoint numbers brought into the order of `wiring`."""
-    live = live_wiring(topology, load_subnet(Path(sys.argv[1])).subnet)
-    row = {guid: index for index, guid in enumerate(wiring.guids)}
-    end = {guid: index for index, guid in enumerate(wiring.port_guids)}
-    codes = {-1: -1} | {index: row[guid] for index, guid in enumerate(live.guids)}
-    codes |= {-2 - index: -2 - end[guid] for index, guid in enumerate(live.port_guids)}
-    far = wiring.far.copy()
-    for index, guid in enumerate(live.guids):
-        far[row[guid], : live.width] = [codes[code] for code in live.far[index].tolist()]
-    return far
-
-
 def main() -> None:
     """Reads, walks, prints."""
     stages = Stages()
     with stages("design"):
-        wiring = from_subnet(load_subnet(Path(sys.argv[1])).subnet)
+        subnet = load_subnet(Path(sys.argv[1])).subnet
+        wiring = from_subnet(subnet)
     topology, lfts = read(stages)
-    tables = routes(wiring, lfts, lids(topology))
+    tables = routes(wiring, lfts, {guid: topology.ports[end].lid for end, guid in topology.port_guid.items()})
     with stages("walk"):
         walked = walk(tables)
     with stages("shifts"):
         flows = max(result.flows for result in contention(tables))
     with stages("facts"):
-        found = facts(walked, flows, topology, wiring)
+        found = facts(walked, flows, topology, subnet)
     print(json.dumps({"stages": stages.took, "facts": found}))
 
 

@@ -26,6 +26,7 @@ class _Sweep:
         self.switches: dict[int, SwitchInfo] = {}
         self.ports: dict[End, PortInfo] = {}
         self.far: dict[End, End] = {}
+        self.port_guids: dict[End, int] = {}
         self.problems: list[str] = []
 
     def then(self, request: Request, data: bytes | None) -> Iterable[Request]:
@@ -62,6 +63,8 @@ class _Sweep:
                     f"port {b[1]} of GUID 0x{b[0]:016x} stands at the end of two links: are there equal GUIDs?"
                 )
             self.far[a], self.far[b] = b, a
+        if info.kind != "switch":
+            self.port_guids[info.guid, info.local_port] = info.port_guid
         if info.guid in self.infos:
             # An HCA with two cabled ports is found once by each; the second port's state is still to be read.
             if info.kind != "switch" and (info.guid, info.local_port) not in self.ports:
@@ -97,7 +100,9 @@ class _Sweep:
             )
         nodes = {guid: self._made(guid) for guid in sorted(self.infos)}
         links: list[Link] = sorted((a, b) for a, b in self.far.items() if a < b)
-        return Topology(self.home, nodes, dict(sorted(self.ports.items())), tuple(links), tuple(self.problems))
+        return Topology(
+            self.home, nodes, dict(sorted(self.ports.items())), tuple(links), tuple(self.problems), self.port_guids
+        )
 
     def _made(self, guid: int) -> Node:
         info = self.infos[guid]

@@ -6,7 +6,7 @@ Field names and codes are those of the InfiniBand Architecture Specification, vo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -131,7 +131,8 @@ class Topology:
 
     `nodes` by node GUID; `ports` by (node GUID, port number): every port of a switch with port 0, the reached ports of an HCA.
     `links` are sorted, each with its smaller end first. `home` is the end from which it was asked. `problems` says in one line
-    each what did not answer or answered nonsense: a sweep with problems is not the whole subnet.
+    each what did not answer or answered nonsense: a sweep with problems is not the whole subnet. `port_guids`: HCA end -> the GUID
+    that the port gave of itself.
     """
 
     home: End
@@ -139,6 +140,7 @@ class Topology:
     ports: Mapping[End, PortInfo]
     links: tuple[Link, ...]
     problems: tuple[str, ...]
+    port_guids: Mapping[End, int] = field(default_factory=dict)
 
     @cached_property
     def far(self) -> dict[End, End]:
@@ -159,8 +161,5 @@ class Topology:
 
     @cached_property
     def port_guid(self) -> dict[End, int]:
-        """HCA end -> port GUID. NodeInfo gives that of the port by which a node was found; further ports of an HCA count up from it."""
-        return {
-            end: self.nodes[end[0]].info.port_guid + end[1] - self.nodes[end[0]].info.local_port
-            for end in self.hca_ports
-        }
+        """HCA end -> port GUID: as the port itself said (`port_guids`), else that of the node's own NodeInfo."""
+        return {end: self.port_guids.get(end, self.nodes[end[0]].info.port_guid) for end in self.hca_ports}

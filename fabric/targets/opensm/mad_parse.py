@@ -107,8 +107,9 @@ def vl_arbitration(data: bytes) -> tuple[tuple[int, int], ...]:
 def port_counters(data: bytes) -> PortCounters:
     """PortCounters of PerfMgt."""
     fields = _COUNTERS.unpack(_first(data, 44))
-    nibbles, vl15 = fields[9], fields[11]
-    return PortCounters(*fields[:9], nibbles >> 4, nibbles & 0xF, vl15, *fields[12:])
+    nibbles, _qp1_dropped, vl15 = fields[9:12]
+    values: tuple[int, ...] = (*fields[:9], nibbles >> 4, nibbles & 0xF, vl15, *fields[12:])
+    return PortCounters(*values)
 
 
 def _mtu(code: int) -> int:

@@ -2,23 +2,18 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fabric.design.load import load_subnet
 from fabric.errors import FabricError
 from fabric.targets.opensm import mad_lib
 from fabric.targets.opensm import mad_packet as packet
 from fabric.targets.opensm.mad import SubnetReader, open_subnet
 from fabric.targets.opensm.mad_exchange import Exchange
 from fabric.targets.opensm.mad_packet import Request
-from fabric.targets.opensm.mad_wiring import lids, live_wiring, switch_lids
 from tests.targets.opensm.mad_fake import HCA, LEAF, SPINE, Change, FakeFabric, node_info
 
-SPEC = Path(__file__).resolve().parents[3] / "inventories" / "ib-lab" / "cluster.yaml"
 LINKS = (((LEAF, 1), (HCA, 1)), ((LEAF, 2), (HCA + 16, 1)), ((LEAF, 3), (SPINE, 1)), ((LEAF, 4), (SPINE, 2)))
 
 
@@ -43,7 +38,7 @@ def test_the_sweep(window: int) -> None:
         (1,),
         (1, 4),
     ]
-    assert lids(topology) == {HCA + 1: 1, HCA + 17: 2}
+    assert {guid: topology.ports[end].lid for end, guid in topology.port_guid.items()} == {HCA + 1: 1, HCA + 17: 2}
     assert topology.ports[SPINE, 3].state == "down"
     assert topology.far[SPINE, 1] == (LEAF, 3)
     assert len(topology.ports) == 2 + 5 + 5
@@ -72,30 +67,6 @@ def test_every_read() -> None:
     assert {end: info and (info.guid, info.priority, info.state) for end, info in managers.items()} == {
         (HCA, 1): (HCA + 1, 14, "master")
     }
-
-
-def test_what_the_design_does_not_know_keeps_its_own_name_and_counts_as_a_service() -> None:
-    topology = reader(FakeFabric()).discover()
-    subnet = load_subnet(SPEC).subnet
-    wiring = live_wiring(topology, subnet)
-    assert wiring.switches == ("leaf0001 (0x0000000000009000)", "spine?[2J01 (0x0000000000009100)")
-    assert wiring.endpoints[0] == "gt0001 mlx5_0 (0x000000000000a000)"
-    assert (wiring.level.tolist(), wiring.compute.tolist()) == ([0, 1], [False, False])
-    assert (
-        wiring.channel_name(wiring.width + 2)
-        == "spine?[2J01 (0x0000000000009100)[2] -> leaf0001 (0x0000000000009000)[4]"
-    )
-    leaf, hca = subnet.switches[0], subnet.hcas[0]
-    known = replace(
-        subnet, switches=(replace(leaf, guid=LEAF), *subnet.switches[1:]), hcas=(replace(hca, port_guid=HCA + 1),)
-    )
-    wiring = live_wiring(topology, known)
-    assert (wiring.switches[0], wiring.endpoints[0], wiring.compute.tolist()) == (
-        "leaf0001",
-        "gt0001 mlx5_0",
-        [True, False],
-    )
-    assert switch_lids(topology) == {LEAF: 3, SPINE: 4}
 
 
 def deaf(attribute: int, *, times: int = 10**6, lid_only: bool = False) -> Change:
