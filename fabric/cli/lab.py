@@ -39,7 +39,7 @@ class _Lazy(click.Group):
 
 @click.group(cls=_Lazy)
 def lab() -> None:
-    """The virtual lab: the declared cluster on one Linux machine, with real FRR, lldpd and OpenSSH."""
+    """The virtual lab: the declared cluster on one Linux machine, with real FRR, lldpd and OpenSSH, or ibsim and opensm."""
 
 
 def running_lab(spec: Path) -> Any:

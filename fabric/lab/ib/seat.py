@@ -44,7 +44,11 @@ def run(command: Sequence[str], lab: Lab) -> int:
     """Run a command at the seat; returns its exit code."""
     data = lab.read()
     env = environment(lab, data)
-    control.ask(lab.folder, "tidy")
+    clients = control.ask(lab.folder, "tidy")["clients"]
+    if clients >= client.MAX_CLIENTS:
+        raise FabricError(
+            f"{clients} programs use the simulator now, and it takes no more", hint="wait until one has ended"
+        )
     with _folder(lab):
         return enter.run_inside(command, lab.first_process() if data["namespaces"] else None, None, env)
 

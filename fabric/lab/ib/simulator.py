@@ -97,14 +97,15 @@ class Simulator:
         """The clients that it knows: number -> pid."""
         return {int(number): int(pid) for number, pid in _CLIENT.findall(self.command("Attached"))}
 
-    def forget_dead_clients(self) -> list[int]:
-        """Take the places of clients that are gone, which ibsim keeps for ever when they were killed; returns their pids."""
-        gone = [(number, pid) for number, pid in self.clients().items() if not proc.alive(pid)]
-        for number, _ in gone:
+    def forget_dead_clients(self) -> int:
+        """Take the places of clients that are gone, which ibsim keeps for ever when they were killed; returns how many are left."""
+        found = self.clients()
+        gone = [number for number, pid in found.items() if not proc.alive(pid)]
+        for number in gone:
             self.command(f"X {number}")
         if self.log.stat().st_size > _LOG_LIMIT:
             os.truncate(self.log, 0)
-        return [pid for _, pid in gone]
+        return len(found) - len(gone)
 
     def _since(self, at: int) -> str:
         with self.log.open("rb") as log:

@@ -57,7 +57,7 @@ class Supervisor:
             "restore": lambda request, _say: {"faults": self.faults.restore(request.get("id"))},
             "faults": lambda _request, _say: {"faults": self.faults.listed()},
             "clear": self._clear,
-            "tidy": lambda _request, _say: {"gone": self.simulator.forget_dead_clients()},
+            "tidy": lambda _request, _say: {"clients": self.simulator.forget_dead_clients()},
             "stop": self._stop,
         }
 

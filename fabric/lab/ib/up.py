@@ -60,6 +60,15 @@ def up(
     lacking = no_namespaces()
     if lacking:
         say(lacking)
+    others = sum(hca.node_guid != hca.port_guid - 1 for hca in subnet.hcas)
+    if others:
+        say(f"{others} HCAs have another node GUID here: the simulator makes port GUIDs one above it")
+    if aggregation_nodes or subnet.aggregation_nodes:
+        say(
+            "with"
+            + ("" if aggregation_nodes else "out")
+            + " SHARP aggregation nodes (--aggregation-nodes); SHARP itself is not simulated"
+        )
     if lab.supervisor() is None:
         down(lab)  # what is left of one that died
     ethernet.claim(lab)
