@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabric.design.ib.model import Subnet, SubnetManager
+from fabric.design.ib.model import Hca, Subnet, SubnetManager
 from fabric.spec.ib_subnet import SubnetManagement
 from fabric.targets.opensm import paths
 from fabric.targets.opensm.members import partition_rules, standing
@@ -66,9 +67,22 @@ def _groups(subnet: Subnet) -> Iterator[Group]:
     top = {switch.name for switch in subnet.roots}
     yield from _listed("root_switches", "top switches", [switch.guid for switch in switches if switch.name in top])
     for device in sorted({hca.device for hca in hcas if hca.purpose == "compute"}):
-        yield Group(f"rail_{device}", f"{device} of every GPU host", f"port-regexp: .* {device}$")
+        yield from _rail(device, hcas)
     others = [hca.port_guid for hca in hcas if hca.purpose != "compute"]
     yield from _listed("services", "storage, subnet managers and other hosts without GPUs", others)
+
+
+def _rail(device: str, hcas: tuple[Hca, ...]) -> Iterator[Group]:
+    """All GPU hosts' HCAs of one device name; by GUID where no pattern of names tells them from other hosts' HCAs."""
+    name, use = f"rail_{device}", f"{device} of every GPU host"
+    mine = [hca for hca in hcas if hca.purpose == "compute" and hca.device == device]
+    stem = mine[0].host.rstrip("0123456789")
+    pattern = f"{stem}[0-9]* {device}$"  # both in basic and in extended regular expressions
+    matching = {hca.name for hca in hcas if re.search(pattern, hca.name)}
+    if matching == {hca.name for hca in mine}:
+        yield Group(name, use, f"port-regexp: {pattern}")
+    else:
+        yield from _listed(name, use, [hca.port_guid for hca in mine])
 
 
 def _listed(name: str, use: str, guids: list[int]) -> Iterator[Group]:

@@ -140,6 +140,27 @@ def test_ufm_gets_only_own_partitions() -> None:
     assert "0x7fff" not in text
 
 
+def test_cables_that_may_join_are_those_of_the_design() -> None:
+    subnet = tiny(nvidia=True)
+    lines = [line.split(",") for line in files(subnet)[paths.TOPOLOGY].decode().splitlines() if line[0] != "#"]
+    found = {(subnet.name_of[int(a, 16)], int(p), subnet.name_of[int(b, 16)], int(q)) for a, p, b, q, _, _ in lines}
+    assert found == {(link.a, link.a_port, link.b, link.b_port) for link in subnet.links}
+    assert len(lines) == len(found)
+    assert {tuple(line[4:]) for line in lines} == {("Any", "Active")}
+
+
+@pytest.mark.parametrize("three", [False, True])
+def test_port_groups_have_one_rule_and_no_second_colon(three: bool) -> None:
+    text = files(tiny(THREE_TIERS if three else {}, nvidia=True))[paths.GROUPS].decode()
+    groups = re.findall(
+        r"port-group\n    name: (\w+)\n    use: ([^:\n]+)\n    port-(?:guid|regexp): ([^:\n]+)\nend-port-group\n", text
+    )
+    names = [name for name, _, _ in groups]
+    assert len(names) == len(set(names)) == text.count("end-port-group")
+    assert {"root_switches", *(f"rail_mlx5_{rail}" for rail in range(8))} <= set(names)
+    assert max(map(len, text.splitlines())) < 1022
+
+
 BAD_OPTIONS: dict[str, dict[str, Any]] = {
     "unknown": {"backend.subnet_manager.options": {"max_operational_vls": "2"}},
     "NVIDIA's": {"backend.subnet_manager.options": {"ar_sl_mask": "0xffff"}},
