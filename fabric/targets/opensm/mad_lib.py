@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from fabric.errors import FabricError
@@ -18,6 +19,7 @@ from fabric.targets.opensm.mad_packet import PERFORMANCE, PERMISSIVE_LID, SIZE, 
 
 LIBRARY: Final = "libibumad.so.3"
 PACKAGE: Final = "libibumad3"
+PRELOAD: Final = "umad2sim"  # in LD_PRELOAD, of a process that takes ibsim for its HCA
 QP1_KEY: Final = 0x80010000  # the well-known Q_Key of QP1
 _CLASSES: Final = (SMP, SMP_DIRECTED, PERFORMANCE)
 _TIMED_OUT: Final = (errno.ETIMEDOUT, errno.EWOULDBLOCK, errno.EINTR)
@@ -103,6 +105,7 @@ def open_port(ca: str = "", port: int = 0) -> Iterator[MadPort]:
     FabricError in one line: no library, no such device, no permission.
     """
     library = load_library()
+    look_for_simulator(os.environ)
     if library.umad_init() < 0:
         raise _no_device(ca, port, errno.ENODEV)
     ctypes.set_errno(0)
@@ -118,6 +121,22 @@ def open_port(ca: str = "", port: int = 0) -> Iterator[MadPort]:
         yield mad_port
     finally:
         mad_port.close()
+
+
+def look_for_simulator(environment: Mapping[str, str], sockets: Path = Path("/proc/net/unix")) -> None:
+    """FabricError when this process is to speak to an ibsim that is not there: the preload would wait for it for ever.
+
+    Does nothing without the preload, and for a simulator on another machine. `sockets` is the kernel's list of them.
+    """
+    if PRELOAD not in environment.get("LD_PRELOAD", "") or environment.get("IBSIM_SERVER_NAME"):
+        return
+    name = environment.get("IBSIM_SOCKNAME", "sim")
+    try:
+        known = sockets.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # no /proc: then it is not known, and the preload may try
+        return
+    if f"@{name}:ctl@" not in known:
+        raise FabricError(f"no ibsim answers at the socket {name!r}", hint="is the lab up? see fabric lab status SPEC")
 
 
 def _no_device(ca: str, port: int, code: int) -> FabricError:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,6 +201,21 @@ def test_no_library() -> None:
         FabricError, match=r"^cannot load libibumad\.so\.3: libibumad\.so\.3: cannot open shared object file"
     ):
         mad_lib.load_library(absent)
+
+
+def test_a_simulator_that_is_not_there_is_not_waited_for(tmp_path: Path) -> None:
+    sockets = tmp_path / "unix"
+    sockets.write_text("0: 00000003 0 0 0002 03 1 @lab1:ctl@\n", encoding="utf-8")
+    lab = {"LD_PRELOAD": "/usr/lib/umad2sim/libumad2sim.so", "IBSIM_SOCKNAME": "lab1"}
+    mad_lib.look_for_simulator(lab, sockets)
+    mad_lib.look_for_simulator({**lab, "IBSIM_SOCKNAME": "lab2", "IBSIM_SERVER_NAME": "far"}, sockets)
+    mad_lib.look_for_simulator({"IBSIM_SOCKNAME": "lab2"}, sockets)
+    mad_lib.look_for_simulator({**lab, "IBSIM_SOCKNAME": "lab2"}, tmp_path / "absent")
+    with pytest.raises(FabricError) as caught:
+        mad_lib.look_for_simulator({**lab, "IBSIM_SOCKNAME": "lab2"}, sockets)
+    assert (
+        str(caught.value) == "no ibsim answers at the socket 'lab2' (hint: is the lab up? see fabric lab status SPEC)"
+    )
 
 
 def test_senseless_settings() -> None:
