@@ -27,6 +27,8 @@ SCATTER = "8"
 """Seed of the random port order for Up/Down in three tiers (NVIDIA's recipe for a large cluster; measured: 1.4-1.6 against 8-32)."""
 VLS = {1: "1", 2: "2", 4: "3", 8: "4", 15: "5"}
 """Data VLs -> code of `max_op_vls`."""
+OURS = frozenset({"log_flags", "log_max_size", "force_log_flush", "part_enforce", "max_wire_smps2", "scatter_ports"})
+"""Keys whose value is our choice, not the spec's: an option of the spec takes their place."""
 _SPREAD = frozenset({"updn", "dnup", "minhop", "ar_updn"})  # round robin by LID falls into step over three tiers
 
 Pairs = list[tuple[str, str]]
@@ -68,6 +70,8 @@ def sections(subnet: Subnet, manager: SubnetManager) -> list[Section]:
         found += [Section(title, pairs) for title, pairs in nvidia_sections(subnet, declared)]
     elif declared.congestion_control:
         found.append(Section("congestion control", _congestion(declared)))
+    given = {*subnet.routing.options, *declared.options} & OURS
+    found = [Section(section.title, [pair for pair in section.pairs if pair[0] not in given]) for section in found]
     taken = {name for section in found for name, _ in section.pairs}
     options = _options(subnet, declared, taken)
     return [section for section in [*found, Section("options of the spec", options)] if section.pairs]
@@ -104,7 +108,7 @@ def _routing(subnet: Subnet) -> Iterator[tuple[str, str]]:
     if services(subnet):
         yield "io_guid_file", paths.IO
         yield "max_reverse_hops", str(max(subnet.tiers - 1, 1))
-    if _SPREAD & set(routing.engines) and "scatter_ports" not in routing.options:
+    if _SPREAD & set(routing.engines):
         yield "scatter_ports", SCATTER
     if wants_order(subnet):
         yield "guid_routing_order_file", paths.ORDER

@@ -189,6 +189,16 @@ def test_bad_options(golden: Callable[[str, str], None]) -> None:
     golden("opensm/refusals/options.txt", "\n".join(lines) + "\n")
 
 
+def test_an_option_takes_the_place_of_our_own_choice() -> None:
+    conf = read_conf(
+        files(tiny({"backend.subnet_manager.options": {"log_max_size": "4096", "log_flags": "0x47"}}))[CONF]
+    )
+    assert conf.problems == ()
+    assert (conf.text("log_max_size"), conf.text("log_flags")) == ("4096", "0x47")
+    with pytest.raises(FabricError, match="without bit 0x04"):
+        files(tiny({"backend.subnet_manager.options": {"log_flags": "0x03"}}))
+
+
 def test_a_renderer_bug_does_not_ship() -> None:
     subnet = tiny()
     broken = dataclasses.replace(subnet, routing=dataclasses.replace(subnet.routing, engines=("fattree",)))
