@@ -31,7 +31,7 @@ demo: setup-lab ## check, render and change the lab and the 24,576-GPU cluster, 
 	@tools/demo.sh
 
 test: setup-lab ## all tests but the benchmarks
-	@$(PY) -m pytest -q -n 2 --dist loadgroup $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n 2 $(PYTEST_ARGS)
 
 lint: setup ## style, types, layers, YAML
 	@tools/lint.sh

@@ -28,6 +28,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """With `-n`: what shares a lab runs in one process, so that each lab is booted once; all other tests go where there is time.
+
+    (xdist's own `--dist loadgroup` is without effect with pytest 9.2, whose node ids cannot be given a suffix any more.)
+    """
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByLab(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return lab_of(nodeid)
+
+    return ByLab(config, log)
+
+
+def lab_of(nodeid: str) -> str:
+    """What a test shares a lab with: the tests of its file, those of tests/lab/test_lab_*.py all with each other, others with nobody."""
+    file = nodeid.partition("::")[0]
+    if not file.startswith("tests/lab/"):
+        return nodeid
+    return "lab" if file.startswith("tests/lab/test_lab_") else file
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`golden(name, text)`: `text` equals tests/golden/NAME."""

@@ -23,15 +23,6 @@ from fabric.lab.up import kernel_refusal
 INVENTORY = Path(__file__).resolve().parents[2] / "inventories" / "lab" / "cluster.yaml"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With xdist's `--dist loadgroup`: what shares a lab runs in one process, so that each lab is booted once."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            shared = "lab" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("lab" if shared else item.path.stem))
-
-
 @pytest.fixture(scope="session")
 def needs_lab() -> None:
     """Skips where no lab can be: without root, or in a kernel or container that refuses namespaces. Missing packages are a failure."""
