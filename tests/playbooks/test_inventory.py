@@ -152,3 +152,18 @@ def test_playbook_says_what_it_would_do(tags: str) -> None:
     done = ansible("ansible-playbook", "-i", LAB, "playbooks/switches.yml", "--list-tasks", "--tags", tags)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("TAGS: [") == 2, "the play and one task"
+
+
+def test_an_infiniband_spec_gives_its_subnet_managers() -> None:
+    found = listed(ROOT / "inventories" / "ib-lab" / "cluster.yaml")
+    assert found["subnet_managers"]["children"] == ["sm_master", "sm_standby"]
+    assert found["sm_master"]["hosts"] == ["gt0001"]
+    assert found["sm_standby"]["hosts"] == ["gt0025"]
+    assert len(found["gpu_hosts"]["hosts"]) == 48
+    assert "gt0009" in found["unit_2"]["hosts"]
+    variables = found["_meta"]["hostvars"]["gt0025"]
+    assert {key: variables[key] for key in ("ansible_host", "sm_priority", "hca")} == {
+        "ansible_host": "10.99.0.2",
+        "sm_priority": 13,
+        "hca": "gt0025 mlx5_0",
+    }

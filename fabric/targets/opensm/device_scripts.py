@@ -228,7 +228,8 @@ for pid in $pids; do
   ticks=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)
   echo "@started $(($(sed -n 's/^btime //p' /proc/stat) + ticks / $(getconf CLK_TCK)))"
 done
+echo "@noted $(stat -c %Y -- "$loaded" 2>/dev/null)"
 echo "@loaded"; head -n 64 "$loaded" 2>/dev/null | cut -c1-400 | sed 's/^/ /'
-echo "@written"; for file in {shlex.join(paths)}; do [ ! -e "$file" ] || stat -L -c ' %Z %n' -- "$file"; done
+echo "@written"; for file in {shlex.join(paths)}; do [ ! -e "$file" ] || stat -L -c ' %Z %Y %n' -- "$file"; done
 echo "@end"
 """

@@ -20,14 +20,16 @@ class State:
     """What `device_scripts.state_script` prints.
 
     `now`: the identity of the running opensm ("" when none runs); `started`: its start in epoch seconds; `loaded` and `sums`: the opensm
-    that fabric last saw reading files, and the sums of these by path; `written`: when each file was written.
+    that fabric last saw reading files, and the sums of these by path; `noted`: when that was; `written`: when each file came to be (ctime)
+    and was written (mtime).
     """
 
     now: str
     started: int
     loaded: str
     sums: Mapping[str, str]
-    written: Mapping[str, int]
+    noted: int
+    written: Mapping[str, tuple[int, int]]
 
 
 def read_state(answer: str, name: str) -> State:
@@ -35,34 +37,40 @@ def read_state(answer: str, name: str) -> State:
     lines = answer.splitlines()
     if not lines or lines[-1] != "@end":
         raise DeviceError(f"{name}: it does not tell which opensm runs")
-    section, now, started, loaded = "", "", 0, ""
+    section, now, started, noted, loaded = "", "", 0, 0, ""
     sums: dict[str, str] = {}
-    written: dict[str, int] = {}
+    written: dict[str, tuple[int, int]] = {}
     for line in lines[:-1]:
         if line.startswith("@"):
             section, _, rest = line.partition(" ")
             now = rest.strip() if section == "@now" else now
             started = max(started, int(rest)) if section == "@started" and rest.isdigit() else started
+            noted = int(rest) if section == "@noted" and rest.isdigit() else noted
             continue
         first, _, second = line[1:].partition(" ")
-        if section == "@written" and first.isdigit():
-            written[second.strip()] = int(first)
+        if section == "@written":
+            modified, _, path = second.partition(" ")
+            if first.isdigit() and modified.isdigit():
+                written[path] = (int(first), int(modified))
         elif section == "@loaded" and second.startswith((" /", "*/")):
             sums[second[1:]] = first
         elif section == "@loaded" and not loaded:
             loaded = line.strip()
-    return State(now, started, loaded, sums, written)
+    return State(now, started, loaded, sums, noted, written)
 
 
 def not_in_force(etc: str, path: str, content: bytes | None, state: State) -> str:
     """Why a file on disk is not what opensm runs; "" when it is, or when it does not lie in opensm's folder `etc`."""
     if content is None or not path.startswith(f"{etc}/"):
         return ""
+    written = state.written.get(path, (0, 0))
     if not state.now:
         return "opensm does not run" if path == f"{etc}/{CONF}" else ""
     if state.loaded == state.now and path in state.sums:
-        return "" if state.sums[path] == sha256(content) else "it was changed after opensm read it"
-    if state.written.get(path, 0) <= state.started + _SLACK_S:
+        if state.sums[path] != sha256(content):
+            return "it was changed after opensm read it"
+        return "" if written[1] <= state.noted else "it was written again after opensm read it"
+    if written[0] <= state.started + _SLACK_S:
         return ""
     return "it was written after opensm started"
 
