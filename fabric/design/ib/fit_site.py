@@ -16,6 +16,7 @@ _LONGEST = 56  # of a host: the 64 bytes of a node description hold it, a blank 
 
 def site_problems(tree: Tree) -> Iterator[DesignError]:
     """Rack power, states and secrets; see `name_problems` for names."""
+    yield from _nic(tree)
     yield from _power(tree)
     yield from _matches(tree.spec)
     yield from secret_problems(tree.spec, secrets_used(tree.spec))
@@ -28,6 +29,23 @@ def secrets_used(spec: ClusterSpec) -> Iterator[tuple[tuple[str | int, ...], str
         name = getattr(keys, kind)
         if name is not None:
             yield ("backend", "subnet_manager", "keys", kind), name
+
+
+def _nic(tree: Tree) -> Iterator[DesignError]:
+    """An HCA that the spec names must be known, and as fast as the ports."""
+    name = tree.spec.hosts.nic
+    if name is None:
+        return
+    path = ("hosts", "nic")
+    try:
+        nic = catalog().nic(name)
+    except FabricError as error:
+        yield DesignError(path, error.message, hint=error.hint)
+        return
+    if nic.speed_gbps.value != tree.speed_gbps:
+        yield DesignError(
+            path, f"a {name} runs at {nic.speed_gbps.value}G, the ports of a {tree.switch.name} at {tree.speed_gbps}G"
+        )
 
 
 def _power(tree: Tree) -> Iterator[DesignError]:

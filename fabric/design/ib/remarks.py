@@ -116,6 +116,21 @@ def _managers(subnet: Subnet) -> Iterator[Remark]:
             "ndr-opensm",
             "upstream OpenSM is reported broken on real NDR hardware (linux-rdma/opensm issue 38); production wants nvidia",
         )
+    busy = {manager.host for manager in subnet.managers}
+    for index, service in enumerate(subnet.spec.infiniband.services):
+        if service.purpose == "sm" and service.name not in busy:
+            text = f"{service.name} is for a subnet manager, and none is declared on it"
+            yield Remark(("backend", "services", index, "purpose"), "idle-sm-host", text)
+    if (
+        declared.adaptive_routing
+        and declared.adaptive_routing.pfrn_sl is not None
+        and declared.adaptive_routing.shield != "pfrn"
+    ):
+        yield Remark(
+            (*path, "adaptive_routing", "pfrn_sl"),
+            "no-effect",
+            f"shield {declared.adaptive_routing.shield} sends no pFRN",
+        )
     if declared.sharp and declared.congestion_control:
         yield Remark(
             (*path, "congestion_control"),
