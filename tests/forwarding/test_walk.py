@@ -154,6 +154,18 @@ def test_a_destination_without_lid_or_cable_is_a_hole() -> None:
     assert (walked.pairs, walked.links, walked.failed) == (6, {2: 2}, {"hole": 4})
 
 
+def test_one_leaf_alone_and_nothing_at_all() -> None:
+    ends = [EndpointRow(10 + n, 1, 20 + n, f"h{n}") for n in range(3)]
+    leaf = wire([SwitchRow(1, "leaf", 4)], ends, [((1, n + 1), (10 + n, 1)) for n in range(3)])
+    tables = routes(leaf, from_rows({1: np.array([255, 1, 2, 3], dtype=np.uint8)}), {20: 1, 21: 2, 22: 3})
+    walked = walk(tables)
+    assert (walked.links, walked.whole, balance(walked), find_cycle(walked)) == ({2: 6}, True, (), None)
+    assert [(result.flows, result.busiest) for result in contention(tables)] == [(0, ""), (0, "")]
+    empty = routes(wire([], [], []), from_rows({}), {})
+    walked = walk(empty)
+    assert (walked.pairs, walked.links, balance(walked), find_cycle(walked), contention(empty)) == (0, {}, (), None, ())
+
+
 def test_blocks_become_a_table() -> None:
     block = bytes(range(64))
     builder = Builder([7, 8], 70)

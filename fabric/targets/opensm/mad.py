@@ -47,8 +47,11 @@ class SubnetReader:
         tops = {node.guid: node.switch.lft_top for node in topology.switches if node.switch is not None}
         requests = (
             _request(packet.LINEAR_FORWARDING, number, topology.nodes[guid], (guid, number))
+            for number in range(
+                max(tops.values(), default=0) // BLOCK + 1
+            )  # switch after switch, so that none gets many at once
             for guid, top in tops.items()
-            for number in range(top // BLOCK + 1)
+            if number <= top // BLOCK
         )
         builder = Builder([node.guid for node in topology.switches], max(tops.values(), default=0))
         self._each(requests, lambda key, data: builder.put(key[0], key[1], data[:BLOCK] if data is not None else None))
@@ -149,16 +152,25 @@ class SubnetReader:
 
 @contextmanager
 def open_subnet(
-    ca: str = "", port: int = 0, *, timeout_ms: int = TIMEOUT_MS, tries: int = TRIES, window: int = WINDOW
+    ca: str = "",
+    port: int = 0,
+    *,
+    timeout_ms: int = TIMEOUT_MS,
+    tries: int = TRIES,
+    window: int = WINDOW,
+    m_key: int = 0,
 ) -> Iterator[SubnetReader]:
     """A reader through `port` of the HCA `ca` ("" and 0 = the first active port, as infiniband-diags choose).
 
     FabricError in one line: no library, no device, no permission. With a window of 1 every question waits for its answer.
+    `m_key` is needed where the subnet manager protects ports against reading (M_Key protection level 2 and above).
     """
     if window < 1 or tries < 1 or timeout_ms < 1:
         raise FabricError(f"a window of {window}, {tries} tries, {timeout_ms} ms: all must be at least 1")
+    if not 0 <= m_key < 1 << 64:
+        raise FabricError("an M_Key has 64 bits")
     with mad_lib.open_port(ca, port) as wire:
-        yield SubnetReader(Exchange(wire, window=window, timeout_ms=timeout_ms, tries=tries))
+        yield SubnetReader(Exchange(wire, window=window, timeout_ms=timeout_ms, tries=tries, m_key=m_key))
 
 
 def _request(attribute: int, modifier: int, node: Node, key: Key) -> Request:

@@ -57,12 +57,14 @@ class Request:
         return SMP if self.lid else SMP_DIRECTED
 
 
-def encode(request: Request, transaction: int) -> bytes:
-    """The datagram. `transaction` has 32 bits: the kernel keeps the upper half for itself."""
+def encode(request: Request, transaction: int, m_key: int = 0) -> bytes:
+    """The datagram. `transaction` has 32 bits: the kernel keeps the upper half for itself. `m_key` goes with SMPs only."""
     packet = bytearray(SIZE)
     hops = 0 if request.lid else len(request.path)
     kind = request.management_class
     _HEADER.pack_into(packet, 0, 1, kind, 1, GET, 0, 0, hops, transaction, request.attribute, 0, request.modifier)
+    if kind != PERFORMANCE:
+        struct.pack_into(">Q", packet, 24, m_key)
     if kind == SMP_DIRECTED:
         struct.pack_into(">HH", packet, 32, PERMISSIVE_LID, PERMISSIVE_LID)
         packet[129 : 129 + hops] = bytes(request.path)  # the first byte of the path is not used

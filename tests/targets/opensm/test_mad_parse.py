@@ -7,6 +7,7 @@ import pytest
 from fabric.targets.opensm import mad_packet as packet
 from fabric.targets.opensm import mad_parse as parse
 from fabric.targets.opensm.mad_model import NodeInfo, PortCounters, SmInfo, SwitchInfo
+from fabric.targets.opensm.mad_packet import Request
 from tests.targets.opensm.mad_fake import node_info, port_info, switch_info
 
 # Written by hand from the architecture's tables, one field after the other.
@@ -97,7 +98,16 @@ def test_a_directed_request_in_bytes() -> None:
     assert data[:24].hex(" ", 4) == "01810101 00000002 00000000 00001234 00150000 00000009"
     assert data[32:36] == b"\xff\xff\xff\xff"
     assert data[128:132].hex() == "00011100"
+    assert data[24:32] == bytes(8)
     assert len(data) == 256
+
+
+def test_an_m_key_goes_with_smps_only() -> None:
+    asked = Request(packet.PORT_INFO, 1, 5, ())
+    assert packet.encode(asked, 1, 0x1122334455667788)[24:32].hex() == "1122334455667788"
+    counters = packet.encode(replace(asked, performance=True, select=9), 1, 0x1122334455667788)
+    assert counters[24:32] == bytes(8)
+    assert (counters[1], counters[65]) == (4, 9)
 
 
 def test_answers_and_what_is_none() -> None:
