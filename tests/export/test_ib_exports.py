@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import functools
 import io
 import json
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,14 +129,14 @@ def test_hostlist(names: list[str], short: str) -> None:
     assert hostlist(names) == short
 
 
-@functools.cache
-def ibdmchk() -> tuple[Path, Path] | None:
+@pytest.fixture(scope="module")
+def ibdmchk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path] | None:
     """Debian's ibdmchk and its libraries: installed, or unpacked from its packages; None where neither works."""
     if found := shutil.which("ibdmchk"):
         return Path(found), Path("/usr/lib")
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         return None
-    folder = Path(tempfile.mkdtemp(prefix="ibutils-"))
+    folder = tmp_path_factory.mktemp("ibutils")
     try:
         subprocess.run(
             ["apt-get", "download", "ibutils", "libibdm1"], cwd=folder, capture_output=True, timeout=60, check=True
@@ -152,8 +150,8 @@ def ibdmchk() -> tuple[Path, Path] | None:
 
 
 @pytest.mark.parametrize("three", [False, True])
-def test_ibdmchk_takes_the_design(three: bool, tmp_path: Path) -> None:
-    tool = ibdmchk()
+def test_ibdmchk_takes_the_design(three: bool, tmp_path: Path, ibdmchk: tuple[Path, Path] | None) -> None:
+    tool = ibdmchk
     if tool is None:
         pytest.skip("Debian's ibutils can be neither found nor downloaded")
     subnet = tiny(THREE_TIERS if three else {})
