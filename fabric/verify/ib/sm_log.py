@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 
 from fabric.design.ib.model import Subnet
@@ -12,11 +14,18 @@ from fabric.verify.ib.sm_keys import STAND_INS
 from fabric.verify.ib.sm_text import Complaint, Log, Topic
 
 _SHOWN = 5
+_POLLING = re.compile(r"IB_TIMEOUT|\(SMInfo\)")
+"""A standby asks the master whether it still runs, and says so when no answer comes: that is how it takes over (measured)."""
+_GUID = re.compile(r"0x[0-9a-fA-F]{8,16}\b")
 
 
 def judge_log(subnet: Subnet, host: str, log: Log, seen: Observed, *, master: bool) -> Iterator[Finding]:
     """Findings on the log of one SM; engine and counts only of the one that is master."""
     told: set[Topic] = set()
+    kept = [
+        bad for bad in log.complaints if not _of_absent(subnet, seen, bad) and (master or not _POLLING.search(bad.text))
+    ]
+    log = dataclasses.replace(log, complaints=tuple(kept))
     if master:
         engine = _engine(subnet, host, log, simulated=seen.simulated)
         if engine.verdict == "fail":
@@ -36,6 +45,15 @@ def judge_log(subnet: Subnet, host: str, log: Log, seen: Observed, *, master: bo
             "log_flags 0x07",
             "",
         )
+
+
+def _of_absent(subnet: Subnet, seen: Observed, bad: Complaint) -> bool:
+    """Whether a line only says that devices of the design were not found which indeed are not there: the cabling's matter."""
+    guids = [int(word, 16) for word in _GUID.findall(bad.text)] if "not found" in bad.text else []
+    if isinstance(seen.topology, Unread) or not guids:
+        return False
+    there = match(subnet, seen.topology).guid
+    return all(guid in subnet.name_of and subnet.name_of[guid] not in there for guid in guids)
 
 
 def _engine(subnet: Subnet, host: str, log: Log, *, simulated: bool) -> Finding:

@@ -214,7 +214,17 @@ class FakeSubnet:
         roots = sum(switch.guid in there for switch in self.subnet.roots)
         compute = sum(hca.node_guid in there for hca in self.subnet.compute)
         master = any(sm.state == "master" and sm.guid == manager.hca.port_guid for sm in self.sms)
-        return log_of(self.subnet, master=master, roots=roots, compute=compute)
+        lost = [
+            f"0x04 -> osm_prtn_add_port: port {h.port_guid:#x} not found"
+            for h in self.subnet.hcas
+            if h.node_guid not in there
+        ]
+        lost += [
+            f"0x01 -> rank_root_sw_by_guid: ERR AB24: Root switch GUID {s.guid:#x} not found"
+            for s in self.subnet.roots
+            if s.guid not in there
+        ]
+        return log_of(self.subnet, master=master, roots=roots, compute=compute) + (logged(*lost) if master else "")
 
 
 class DeafSubnet(FakeSubnet):

@@ -198,7 +198,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
     "spine-off": (lambda fake: fake.off("spine02"), ["FAIL cabling.device", "? routing.balance"]),
     "leaf-off": (lambda fake: fake.off("leaf0011"), ["FAIL cabling.device"]),
     "no-description": (lambda fake: foreign(fake, "gt0003 mlx5_1", "MT4129 ConnectX7 Mellanox Technologies"), ["? cabling.link"]),
-    "by-description": (lambda fake: foreign(fake, "gt0003 mlx5_1", "gt0003 mlx5_1"), ["FAIL sm.compute"]),
+    "by-description": (lambda fake: foreign(fake, "gt0003 mlx5_1", "gt0003 mlx5_1"), ["FAIL sm.compute", "FAIL sm.partition-file"]),
     "switch-by-description": (lambda fake: foreign(fake, "spine02", "MF0;spine02:MQM9700/U1"), ["FAIL sm.roots"]),
     "replaced": (replaced, ["FAIL cabling.wrong-device"]),
     "exchanged-names": (exchanged_names, ["FAIL cabling.name", "FAIL cabling.name"]),
@@ -241,6 +241,12 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
             "0x04 -> osm_prtn_add_port: port 0xdead not found",
         ),
         ["FAIL sm.partition-file"],
+    ),
+    "standby-polls": (
+        lambda fake: fake.log.update(gt0009=fake.good_log(fake.subnet.managers[1]) + logged(
+            "0x01 -> log_send_error: ERR 5411: DR SMP Send completed with error (IB_TIMEOUT) -- dropping",
+            "0x01 -> sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute 0x20 (SMInfo); Possible mis-set mkey?",
+        )), [],
     ),
     "duplicate-guid": (log("0x01 -> ni_rcv_set_links: ERR 0D01: Found duplicated node."), ["FAIL sm.log"]),
     "history": (
