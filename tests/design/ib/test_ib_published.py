@@ -51,7 +51,10 @@ def test_counts(
             {"hosts": 64, "hosts_per_unit": 33},
             "33 hosts a unit need 33 downlinks on each leaf, a qm9700 has 32 beside as many uplinks",
         ),
-        ({"hosts": 8192}, "75,776 LIDs are needed (LMC 0; 5,120 of them for the SHARP aggregation nodes of the switches), a subnet has 49,151 unicast LIDs"),
+        (
+            {"hosts": 8192},
+            "75,776 LIDs are needed (LMC 0; 5,120 of them for the SHARP aggregation nodes of the switches), a subnet has 49,151 unicast LIDs",
+        ),
         ({"hosts": 8, "switch": "minipack2"}, "minipack2 is not an InfiniBand switch"),
     ],
 )
