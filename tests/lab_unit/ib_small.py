@@ -16,10 +16,12 @@ def small_subnet(hosts: int = 8, rails: int = 8, spines: int = 4, parallel: int 
     links = [
         _link("host", leaves[r].name, h + 1, hcas[h * rails + r].name, 1) for r in range(rails) for h in range(hosts)
     ]
-    for n, leaf in enumerate(leaves):
-        for s, top in enumerate(tops):
-            for p in range(parallel):
-                links.append(_link("leaf", top.name, 1 + parallel * n + p, leaf.name, hosts + 1 + parallel * s + p))
+    links += [
+        _link("leaf", top.name, 1 + parallel * n + p, leaf.name, hosts + 1 + parallel * s + p)
+        for n, leaf in enumerate(leaves)
+        for s, top in enumerate(tops)
+        for p in range(parallel)
+    ]
     return Subnet(
         spec=ClusterSpec.model_validate(edited("lab", {"name": "ib-small"})), flavour="opensm", tiers=2, by_rail=True,
         switches=(*leaves, *tops), hcas=tuple(hcas), links=tuple(links),
