@@ -124,10 +124,12 @@ def test_only_what_the_files_ask_for_is_needed() -> None:
 
 
 def test_credentials(vault: dict[str, str]) -> None:
-    assert Credentials.of({}) == Credentials("netops", "root", None, None)
+    assert Credentials.of({}) == Credentials("netops", "root", sm_user="root", password=None, key_file=None)
     found = Credentials.of({**vault, "FABRIC_USER": "me", "FABRIC_KEY_FILE": "/k"})
     assert (found.user, found.password, found.key_file) == ("me", VALUE, "/k")
     assert VALUE not in repr(found)
     login = found.login("fboss", "10.0.0.1", Path("/s/known_hosts"), 5.0)
     assert (login.username, login.known_hosts, login.timeout_s) == ("root", "/s/known_hosts", 5.0)
+    sm = Credentials.of({"FABRIC_SM_USER": "smop"}).login("opensm", "10.0.0.2", Path("/s/known_hosts"), 5.0)
+    assert sm.username == "smop"
     assert VALUE not in repr(login)
