@@ -114,7 +114,7 @@ def _running(folder: Path, script: str = "sleep 60") -> Managers:
 
 
 def test_the_lab_form_is_made_again_only_when_files_differ(tmp_path: Path) -> None:
-    subnet = design_subnet(ClusterSpec.model_validate(edited("ib-lab")))
+    subnet = design_subnet(ClusterSpec.model_validate(edited("ib-lab", {})))
     place = SmPlace(tmp_path / "gt0001")
     place.make()
     for artifact in render(subnet, subnet.managers[0]):
