@@ -15,10 +15,7 @@ sm=$FAKE/sm; conf=$FAKE/etc/opensm.conf
 key() { sed -n "s/^$1 //p" "$conf" 2>/dev/null | tail -n 1; }
 sweep() {
   log=$(key log_file)
-  if [ "$(key sm_priority)" = 0 ] && [ -e "$FAKE/standby" ]; then
-    echo STANDBY > "$FAKE/state"; echo "x -> Entering STANDBY state" >> "$log"; return
-  fi
-  echo MASTER > "$FAKE/state"; cat "$FAKE/says" >> "$log" 2>/dev/null
+  echo MASTER > "$FAKE/state"; echo "x -> Entering MASTER state" >> "$log"; cat "$FAKE/says" >> "$log" 2>/dev/null
   echo "x -> osm_ucast_mgr_process: $(cut -d, -f1 "$FAKE/engine") tables configured on all switches" >> "$log"; echo "x -> SUBNET UP" >> "$log"
 }
 stop() { [ ! -e "$sm" ] || kill "$(cat "$sm")" 2>/dev/null; rm -f "$sm"; }
@@ -38,6 +35,9 @@ _OPENSM = """#!/bin/sh
 case "$1" in --version) echo "OpenSM 3.3.23" ;; -c) cp "$FAKE/keys" "$2" ;; esac
 """
 _SMINFO = """#!/bin/sh
+if [ ! -e "$FAKE/sm" ] && [ -e "$FAKE/standby" ] && [ "$1" != -D ]; then
+  echo "sm guid 0x11, activity count 9 priority 13 state 3 SMINFO_MASTER"; exit
+fi
 [ -e "$FAKE/sm" ] && [ ! -e "$FAKE/mute" ] || { echo "sminfo: iberror: failed: query" >&2; exit 1; }
 case "$(cat "$FAKE/state")" in MASTER) n=3 ;; *) n=2 ;; esac
 priority=$(sed -n 's/^sm_priority //p' "$FAKE/etc/opensm.conf" | tail -n 1)

@@ -140,7 +140,7 @@ def test_the_master_hands_over_before_it_restarts(box: FakeSm, connect: Connect)
     (box.folder / "standby").touch()
     before = len(box.log)
     _done(connect, _files(box, routing_engine="updn,no_fallback"), "run-2")
-    assert box.log[before:] == ["reload 0", "stop", "start"]
+    assert box.log[before:] == ["stop", "stop", "start"]  # nothing is started before the standby is master
     assert connect().read(_paths(box)) == _content(_files(box, routing_engine="updn,no_fallback"))
 
 
@@ -151,7 +151,7 @@ def test_a_handover_that_nobody_takes_changes_nothing(box: FakeSm, connect: Conn
     )  # one of them is dead
     device = connect()
     staged = device.stage(_files(box, routing_engine="updn,no_fallback"), "run-2")
-    with pytest.raises(DeviceRefusedError, match="no standby took over as master; opensm was not restarted"):
+    with pytest.raises(DeviceRefusedError, match="no standby took over as master"):
         device.commit(staged, 6)
     device.rollback(staged)
     assert device.read(_paths(box)) == _content(_files(box))
