@@ -11,6 +11,7 @@ from fabric.verify.ib.cabling import judge_cabling
 from fabric.verify.ib.errors import judge_errors
 from fabric.verify.ib.lids import judge_lids
 from fabric.verify.ib.partitions import judge_partitions
+from fabric.verify.ib.paths import judge_paths
 from fabric.verify.ib.qos import judge_qos
 from fabric.verify.ib.reads import Observed, SmText, Unread
 from fabric.verify.ib.routing import judge_routing
@@ -23,7 +24,8 @@ CHECKS = ("cabling", "sm", "routing", "partitions", "qos", "errors")
 
 _CAUSES = ("sm.engine", "sm.roots", "sm.compute", "sm.guid-file")
 _EFFECTS = ("routing.balance", "routing.contention", "routing.paths")
-_ONE_FILE = ("partitions.open", "sm.partition-file")
+_OPENED = ("sm.partition-file", "qos.path")
+"""What follows from partitions.open."""
 
 
 def judge(
@@ -45,7 +47,7 @@ def judge(
     if "partitions" in checks:
         found += judge_partitions(subnet, seen)
     if "qos" in checks:
-        found += judge_qos(subnet, seen)
+        found += [*judge_qos(subnet, seen), *judge_paths(subnet, seen)]
     if "errors" in checks:
         found += judge_errors(subnet, seen, rates="cabling" not in checks)
     return touching(fold(found), only)
@@ -95,9 +97,9 @@ def fold(findings: Sequence[Finding]) -> list[Finding]:
         engine = next((f for f in left if f.check == "sm.engine" and f.verdict == "fail"), None)
         if engine is not None:
             left = [f for f in left if not (f.check == "sm.keys" and f.subject == engine.subject and _only_engine(f))]
-    opened = next((f for f in left if f.check == _ONE_FILE[0]), None)
+    opened = next((f for f in left if f.check == "partitions.open"), None)
     if opened is not None:
-        files = [f for f in left if f.check == _ONE_FILE[1]]
+        files = [f for f in left if f.check in _OPENED and f.verdict == "fail"]
         told = tuple(f"{f.subject}: {f.measured}" for f in files)
         left = [_with(f, told) if f is opened else f for f in left if f not in files]
     return left

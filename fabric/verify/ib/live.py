@@ -12,7 +12,9 @@ from fabric.design.ib.model import SubnetManager
 from fabric.forwarding.tables import Lfts
 from fabric.targets.opensm.mad import SubnetReader, open_subnet
 from fabric.targets.opensm.mad_model import End, PortCounters, SmInfo, Topology
+from fabric.verify.ib.reads import Path as PathRecord
 from fabric.verify.ib.reads import PortQos, SmText, Unread
+from fabric.verify.ib.saquery import path_record
 
 LAB_LOGS = "FABRIC_SM_LOGS"
 """Environment variable that `fabric lab exec` sets: the folder with HOST/opensm.log and HOST/opensm.out."""
@@ -66,6 +68,10 @@ class LiveReads:
     def counters(self, topology: Topology, ports: Sequence[End]) -> Mapping[End, PortCounters | None]:
         """See Reads."""
         return self.reader.counters(topology, ports)
+
+    def paths(self, topology: Topology, pairs: Sequence[tuple[End, End]]) -> Sequence[PathRecord | None]:
+        """See Reads. By infiniband-diags' `saquery`, one question a pair."""
+        return [path_record(topology.ports[a].lid, topology.ports[b].lid) for a, b in pairs]
 
     def texts(self, managers: Sequence[SubnetManager]) -> Mapping[str, SmText]:
         """See Reads."""

@@ -84,6 +84,10 @@ class Reads(Protocol):
         """Error counters of each of these ports."""
         ...
 
+    def paths(self, topology: Topology, pairs: Sequence[tuple[End, End]]) -> Sequence[Path | None]:
+        """The path record of each pair, in order; None where the SA gives none."""
+        ...
+
     def texts(self, managers: Sequence[SubnetManager]) -> Mapping[str, SmText]:
         """What each SM wrote, by host."""
         ...
@@ -101,3 +105,4 @@ class Observed:
     qos: Mapping[End, PortQos | None] | Unread = NOT_ASKED
     counters: Mapping[End, PortCounters | None] | Unread = NOT_ASKED
     texts: Mapping[str, SmText] = field(default_factory=dict)
+    paths: Mapping[tuple[str, str], Path | None] | Unread = NOT_ASKED

@@ -13,8 +13,9 @@ from fabric.verify.ib.cables import cables
 from fabric.verify.ib.judge import judge
 from fabric.verify.ib.names import Matched, match
 from fabric.verify.ib.partitions import ports_of
+from fabric.verify.ib.paths import samples
 from fabric.verify.ib.qos import qos_ports
-from fabric.verify.ib.reads import NOT_ASKED, Observed, Reads, Unread
+from fabric.verify.ib.reads import NOT_ASKED, Observed, Path, Reads, Unread
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ def observe(
         part(("qos",), "reads SL2VL and VLArb", lambda: reads.qos(topology, qos_ports(topology) if subnet.qos else [])),
         part(("errors",), "reads the counters", lambda: reads.counters(topology, _cabled(subnet, topology, matched))),
         reads.texts(subnet.managers) if {"sm", "partitions"} & set(checks) else {},
+        part(("qos",), "asks for sample paths", lambda: _paths(subnet, topology, matched, reads)),
     )
 
 
@@ -53,6 +55,12 @@ def _cabled(subnet: Subnet, topology: Topology, matched: Matched) -> list[End]:
     found = cables(subnet, topology, matched)
     ends = [end for number in range(len(found.links)) for end in found.ends(number)]
     return [(matched.guid[name], int(port)) for name, port in ends if (name, port) in found.ports]
+
+
+def _paths(subnet: Subnet, topology: Topology, matched: Matched, reads: Reads) -> Mapping[tuple[str, str], Path | None]:
+    wanted = [(source, target) for source, target, _ in samples(subnet, topology)]
+    ends = [((matched.guid[source], 1), (matched.guid[target], 1)) for source, target in wanted]
+    return dict(zip(wanted, reads.paths(topology, ends), strict=True))
 
 
 def _try(ask: Callable[[], T]) -> T | Unread:

@@ -19,7 +19,7 @@ from fabric.targets.opensm.mad_model import End, Node, NodeInfo, PortCounters, P
 from fabric.targets.opensm.partitions import read_partitions
 from fabric.targets.opensm.paths import PARTITIONS
 from fabric.targets.opensm.rendering import render
-from fabric.verify.ib.reads import PortQos, SmText, Unread
+from fabric.verify.ib.reads import Path, PortQos, SmText, Unread
 from fabric.verify.ib.sm_keys import declared
 from tests.conftest import edited
 
@@ -75,6 +75,7 @@ class FakeSubnet:
         self.stdout = {m.host: stdout_of(subnet, m) for m in subnet.managers}
         self.log: dict[str, str | None] = {m.host: None for m in subnet.managers}
         self.dead: set[str] = set()
+        self.levels: dict[int, int] | None = {0x1001: 1}
 
     def plug(self, one: Place, other: Place) -> None:
         """Joins two ports."""
@@ -203,6 +204,20 @@ class FakeSubnet:
         """See Reads."""
         names = {self.guid[name]: name for name in self.guid}
         return {end: self.count.get((names[end[0]], end[1]), PortCounters(*[0] * 17)) for end in ports}
+
+    def paths(self, _: Topology, pairs: Sequence[tuple[End, End]]) -> Sequence[Path | None]:
+        """See Reads: the shared partition that is not the default one, its SL by `levels` (None: no answer), the rate of NDR, or the simulator's."""
+        names = {self.guid[name]: name for name in self.guid}
+        found: list[Path | None] = []
+        for a, b in pairs:
+            keys = [set(self.pkeys_of[names[end[0]]] or ()) for end in (a, b)]
+            key = min(keys[0] & keys[1], key=lambda key: (key & 0x7FFF == 0x7FFF, key))
+            found.append(
+                None
+                if self.levels is None
+                else Path(key, self.levels.get(key & 0x7FFF, 0), 17 if self.simulated else 21)
+            )
+        return found
 
     def texts(self, managers: Sequence[SubnetManager]) -> Mapping[str, SmText]:
         """See Reads: as printed; the log as set, else that of a good start with what is there."""

@@ -16,7 +16,9 @@ import fabric.verify.ib.live
 from fabric.errors import FabricError
 from fabric.verify.ib.lids import load
 from fabric.verify.ib.live import LAB_LOGS, live_reads
+from fabric.verify.ib.reads import Path as Path_
 from fabric.verify.ib.reads import Unread
+from fabric.verify.ib.saquery import path_record
 from fabric.verify.ib.sm_by import LOG, STDOUT, CommandTexts
 from tests.verify.ib.fake_subnet import SMALL, FakeSubnet, subnet_of
 
@@ -123,6 +125,31 @@ def test_texts_by_a_command(tmp_path: Path, fake: FakeSubnet) -> None:
     said = (tmp_path / "said").read_text(encoding="utf-8").splitlines()
     assert said == [f"root@10.99.0.1 {' '.join(command)}" for command in (STDOUT, LOG)]
     assert CommandTexts.of("/no/such/{host}")(manager).log == Unread("/no/such/gt0001: No such file or directory")
+
+
+RECORD = "PathRecord dump:\n\t\tpkey....................0x9002\n\t\tsl......................0x1\n\t\trate....................0x91\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "answer"),
+    [
+        (f"printf '{RECORD}'", Path_(0x9002, 1, 17)),
+        ("echo", None),
+        ("echo refused >&2; exit 5", "saquery ended with 5: refused"),
+    ],
+)
+def test_path_records(tmp_path: Path, script: str, answer: Path_ | str | None) -> None:
+    program = tmp_path / "saquery"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/said\n{script}\n', encoding="utf-8")
+    program.chmod(0o755)
+    if isinstance(answer, str):
+        with pytest.raises(FabricError, match="ended with 5: refused"):
+            path_record(1, 9, str(program))
+    else:
+        assert path_record(1, 9, str(program)) == answer
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "--src-to-dst 1:9\n"
+    with pytest.raises(FabricError, match="No such file"):
+        path_record(1, 9, str(tmp_path / "none"))
 
 
 def test_no_way_into_a_subnet(fabric_cli: Cli, spec_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

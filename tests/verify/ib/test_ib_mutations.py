@@ -209,7 +209,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
         "? cabling.device", "? cabling.discovery", "? routing.balance",
     ]),
     "cut-off": (lambda fake: fake.cut(("leaf0001", 1)), [
-        "FAIL cabling.device", "? cabling.hidden", "? sm.standby", "? routing.reach",
+        "FAIL cabling.device", "? cabling.hidden", "? sm.standby", "? routing.reach", "? qos.path",
     ]),
     # sm
     "master-dead": (sms(None, {"state": "master"}), ["FAIL sm.master"]),
@@ -285,6 +285,8 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
         "FAIL qos.tables",
     ]),
     "qos-silent": (lambda fake: fake.qos_of.update({("leaf0001", 9): None}), ["? qos.tables"]),
+    "path-level": (lambda fake: setattr(fake, "levels", {}), ["FAIL qos.path"]),
+    "no-path": (lambda fake: setattr(fake, "levels", None), ["? qos.path"]),
     # errors
     "symbol-errors": (
         lambda fake: fake.count.update({("leaf0001", 9): dataclasses.replace(ZERO, symbol_errors=77, link_downed=11)}),
@@ -330,7 +332,7 @@ def test_one_check_asks_no_more_than_it_needs() -> None:
         def lfts(self, *_: object) -> object:  # type: ignore[override]
             raise AssertionError
 
-        qos = counters = texts = lfts  # type: ignore[assignment]
+        qos = counters = texts = paths = lfts  # type: ignore[assignment]
 
     assert not [f for f in run(Strict(subnet_of("small")), ("cabling",)) if f.verdict != "pass"]
 
@@ -356,7 +358,11 @@ def test_the_lab_is_held_against_what_it_can_do() -> None:
     fake.simulated = True
     all_links(fake, speed=53.125)
     found = [f for f in run(fake) if f.verdict != "pass"]
-    assert [(f.check, f.verdict) for f in found] == [("cabling.rate", "unknown"), ("qos.high-limit", "unknown")]
+    assert [(f.check, f.verdict) for f in found] == [
+        ("cabling.rate", "unknown"),
+        ("qos.high-limit", "unknown"),
+        ("qos.path", "fail"),
+    ]
 
 
 def test_texts_that_cannot_be_read() -> None:
