@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +155,29 @@ def test_drift_of_files_and_of_what_runs(up: IbScene) -> None:
     done = up.apply()
     assert done.code == 0, done.text
     _settled(up)
+
+
+def test_playbook(up: IbScene) -> None:
+    """The same by Ansible: check with diff sends nothing, the run changes, a second run has nothing to do."""
+    playbooks = ROOT / "playbooks"
+
+    def play(*options: str) -> str:
+        settings = [
+            f"PATH={Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            f"ANSIBLE_CONFIG={playbooks / 'ansible.cfg'}",
+            "ANSIBLE_STDOUT_CALLBACK=ansible.builtin.minimal",
+        ]
+        command = ["ansible-playbook", "-i", str(up.spec), str(playbooks / "subnet_manager.yml"), *options]
+        return up.tool("env", "-u", "LD_PRELOAD", *settings, *command)
+
+    up.declare("  qos:\n", TENANT_C)
+    before = up.files(MASTER)
+    checked = play("--check", "--diff")
+    assert '"changed": true' in checked
+    assert "tenant-c" in checked
+    assert up.files(MASTER) == before
+    changed = play()
+    assert '"done": 2' in changed
+    assert "tenant-c" in up.files(MASTER)["partitions.conf"]
+    assert '"changed": false' in play()
+    up.declare(TENANT_C, "  qos:\n")
