@@ -19,6 +19,7 @@ _LINE = re.compile(r"^\w{3} +\d+ [\d:]+ \d+ \[\w+\] 0x(?P<level>[0-9a-fA-F]+) ->
 _ENGINE = re.compile(r"\b([\w-]+) tables configured on all switches")
 _ROOTS = re.compile(r"Fabric has (\d+) switches at rank 0 \(roots\)")
 _CNS = re.compile(r"CA ports \((\d+) of them CNs\)")
+_STATE = re.compile(r"-> Entering [A-Z]+ state")
 _HARMLESS = ("Failed to setup routing engine 'no_fallback'",)
 """It is no engine, and does work (reference, section 4.1)."""
 _BAD = re.compile(
@@ -122,7 +123,13 @@ def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
 
 
 def _last_sweep(lines: Sequence[str]) -> Sequence[str]:
-    """The lines of the last heavy sweep and what came after it; without VERBOSE, of all after the last but one SUBNET UP."""
+    """The lines of the last heavy sweep and what came after it; without VERBOSE, of all after the last but one SUBNET UP.
+
+    Of an SM that became a standby after that, only what came since: its sweep was as master, and is over.
+    """
+    states = [number for number, line in enumerate(lines) if _STATE.search(line)]
+    if states and "STANDBY" in lines[states[-1]]:
+        return lines[states[-1] + 1 :]
     begins = [number for number, line in enumerate(lines) if "INITIATING HEAVY SWEEP" in line]
     if begins:
         return lines[begins[-1] :]

@@ -206,7 +206,7 @@ class FakeSubnet:
         return {end: self.count.get((names[end[0]], end[1]), PortCounters(*[0] * 17)) for end in ports}
 
     def paths(self, _: Topology, pairs: Sequence[tuple[End, End]]) -> Sequence[Path | None]:
-        """See Reads: the shared partition that is not the default one, its SL by `levels` (None: no answer), the rate of NDR, or the simulator's."""
+        """See Reads: the shared partition that is not the default one, its SL by `levels` (None: no answer), and the rate."""
         names = {self.guid[name]: name for name in self.guid}
         found: list[Path | None] = []
         for a, b in pairs:
