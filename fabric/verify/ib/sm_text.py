@@ -22,9 +22,11 @@ _CNS = re.compile(r"CA ports \((\d+) of them CNs\)")
 _STATE = re.compile(r"-> Entering [A-Z]+ state")
 _HARMLESS = ("Failed to setup routing engine 'no_fallback'",)
 """It is no engine, and does work (reference, section 4.1)."""
-_BAD = re.compile(
+_BAD = ("PARSE ", " not found", "Errors during initialization", "No routing engine able to success")
+_TOLD = re.compile(
     r"PARSE (ERROR|WARN)|port 0x[0-9a-fA-F]+ not found|Errors during initialization|No routing engine able to success"
 )
+"""Bad lines that have not the level of an error (0x01)."""
 _TOPICS: tuple[tuple[Topic, re.Pattern[str]], ...] = (
     ("partitions", re.compile(r"PARSE (ERROR|WARN)|prtn_|partition", re.IGNORECASE)),
     ("guids", re.compile(r"ERR AB2[0-9A]|guid[ _]file|root guids", re.IGNORECASE)),
@@ -90,19 +92,31 @@ def read_log(text: str) -> Log:
     lines = text.splitlines()
     start = max((number for number, line in enumerate(lines) if "0x80 -> OpenSM " in line), default=0)
     lines = lines[start:]
-    engine = roots = cns = None
-    verbose = False
-    for line in lines:
-        if match := _ENGINE.search(line):
-            engine = match.group(1)
-        elif match := _ROOTS.search(line):
-            roots = int(match.group(1))
-        elif match := _CNS.search(line):
-            cns = int(match.group(1))
-        verbose = verbose or "0x04 -> " in line
+    engine, roots, cns = (
+        _last(lines, "tables configured", _ENGINE),
+        _last(lines, "at rank 0", _ROOTS),
+        _last(lines, "of them CNs", _CNS),
+    )
     if any("No routing engine able to success" in line for line in _last_sweep(lines)):
         engine = None
-    return Log(engine, roots, cns, _complaints(lines), any("SUBNET UP" in line for line in lines), verbose)
+    verbose = any("0x04 -> " in line for line in lines)
+    up = any("SUBNET UP" in line for line in lines)
+    return Log(
+        engine,
+        None if roots is None else int(roots),
+        None if cns is None else int(cns),
+        _complaints(lines),
+        up,
+        verbose,
+    )
+
+
+def _last(lines: Sequence[str], word: str, pattern: re.Pattern[str]) -> str | None:
+    """What the pattern finds in the last line that has it; `word` is in each such line, and quicker to look for."""
+    for line in reversed(lines):
+        if word in line and (match := pattern.search(line)):
+            return str(match.group(1))
+    return None
 
 
 def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
@@ -111,12 +125,11 @@ def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
     begun = next((n for n, line in enumerate(lines) if "_bind: Setting IS_SM" in line), first)
     counted: dict[tuple[Topic, str], int] = {}
     for line in (*lines[:begun], *_last_sweep(lines[begun:])):
-        match = _LINE.match(line)
+        match = _LINE.match(line) if "] 0x01 -> " in line or any(word in line for word in _BAD) else None
         if match is None:
             continue
         said = str(match.group("text")).strip()
-        bad = int(match.group("level"), 16) & 1 or _BAD.search(said)
-        if bad and not any(word in said for word in _HARMLESS):
+        if not any(word in said for word in _HARMLESS) and (match.group("level") == "01" or _TOLD.search(said)):
             topic: Topic = next((name for name, pattern in _TOPICS if pattern.search(said)), "other")
             counted[topic, said] = counted.get((topic, said), 0) + 1
     return tuple(Complaint(topic, said, count) for (topic, said), count in counted.items())
@@ -127,7 +140,7 @@ def _last_sweep(lines: Sequence[str]) -> Sequence[str]:
 
     Of an SM that became a standby after that, only what came since: its sweep was as master, and is over.
     """
-    states = [number for number, line in enumerate(lines) if _STATE.search(line)]
+    states = [number for number, line in enumerate(lines) if "-> Entering " in line and _STATE.search(line)]
     if states and "STANDBY" in lines[states[-1]]:
         return lines[states[-1] + 1 :]
     begins = [number for number, line in enumerate(lines) if "INITIATING HEAVY SWEEP" in line]
