@@ -25,7 +25,9 @@ for folder in {etc}/.fabric-*/; do
   case "$folder" in */.fabric-kept.*) continue ;; esac; [ -d "$folder" ] || continue
   token=$(basename -- "$folder"); token=${{token#.fabric-}}; state=incomplete
   for known in staged committed restored; do [ -e "$folder/state.$known" ] && state=$known; done
-  echo "ours $token $state $(systemctl is-active "fabric-revert-$token.timer" 2>/dev/null)"
+  armed=$(systemctl is-active "fabric-revert-$token.timer" 2>/dev/null)
+  case "$(systemctl is-active "fabric-revert-$token.service" 2>/dev/null)" in active | activating) armed=active ;; esac  # it is at it
+  echo "ours $token $state $armed"
 done
 true
 """

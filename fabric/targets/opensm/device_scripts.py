@@ -126,7 +126,30 @@ keep_loaded() {{  # keep_loaded FILE...: what it has read now
 }}
 restart_sm() {{
   systemctl stop opensm; mark start; pids=
-  systemctl start opensm && entered "MASTER|STANDBY" {up}
+  systemctl start opensm && entered "MASTER|STANDBY" {up} || return 1
+  tries=2
+  until under_way; do
+    [ "$tries" -gt 0 ] || return 1
+    tries=$((tries - 1)); systemctl stop opensm; mark start; pids=
+    systemctl start opensm && entered "MASTER|STANDBY" {up} || return 1
+  done
+}}
+ticks() {{
+  for pid in $pids; do sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null; done | awk '{{ sum += $12 + $13 }} END {{ print sum + 0 }}'
+}}
+under_way() {{  # false for a master that stands still in its first sweep: no word in its log and no work for 5 s
+  still=0 waits=0 tries_left=30 said_before= done_before=0
+  while [ "$tries_left" -gt 0 ]; do
+    said=$(log_since | tee last.log | wc -c); runs; did=$(ticks)
+    grep -aq "SUBNET UP" last.log && return 0
+    if grep -aq "Entering MASTER state" last.log; then
+      if [ "$said" = "$said_before" ] && [ "$((did - done_before))" -lt 3 ]; then still=$((still + 1)); else still=0; fi
+      [ "$still" -lt 5 ] || return 1
+    else
+      waits=$((waits + 1)); [ "$waits" -lt 4 ] || return 0  # a standby, as far as can be seen
+    fi
+    said_before=$said done_before=$did; sleep 1; tries_left=$((tries_left - 1))
+  done
 }}
 reload_sm() {{
   mark reload
@@ -164,7 +187,7 @@ def hooks(manager: Manager, effect: Effect, paths: Sequence[str], ran_before: bo
     keep = f"keep_loaded {shlex.join(paths)}"
     undo: list[str] = []
     if effect != "none" and not ran_before:
-        undo += ["systemctl stop opensm || failed=1", 'rm -f -- "$loaded"']
+        undo += ["systemctl stop opensm; pids=; runs && failed=1", 'rm -f -- "$loaded"']
     elif effect == "reload":
         undo += [f"if runs; then reload_sm; else restart_sm; fi && {keep} || failed=1"]
     elif effect != "none":
