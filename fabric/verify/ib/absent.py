@@ -8,6 +8,7 @@ from fabric.targets.opensm.mad_model import Node
 from fabric.verify.finding import Finding
 from fabric.verify.ib.cables import Cables
 from fabric.verify.ib.names import stranger
+from fabric.words import counted
 
 
 def absent(found: Cables, covered: set[int], gaps: bool) -> Iterator[tuple[Finding, set[int]]]:
@@ -49,7 +50,8 @@ def _hidden(found: Cables, numbers: list[int]) -> Finding:
     links = tuple(found.plan.subject(number) for number in numbers)
     names = tuple(dict.fromkeys(end[0] for number in numbers for end in found.ends(number)))
     switches = sum(name in found.subnet.switch for name in names)
-    text = f"{switches:,} switches and {len(names) - switches:,} HCAs cannot be seen from here: they are behind what is down"
+    who = f"{counted(switches, 'switch', 'switches')} and {counted(len(names) - switches, 'HCA')}"
+    text = f"{who} cannot be seen from here: they are behind what is down"
     return Finding(
         "cabling.hidden", links[0] if len(links) == 1 else f"{len(links):,} links", "unknown", text, "every device can be reached",
         "repair what is down, or ask from another host", (), names, len(links), links,
@@ -118,7 +120,9 @@ def _gone(found: Cables, name: str, numbers: list[int], gaps: bool) -> Finding:
     links = tuple(found.plan.subject(number) for number in numbers)
     names = dict.fromkeys([name, *(end[0] for number in numbers for end in found.ends(number))])
     behind = [n for n in names if n != name and n not in found.nodes and n in found.subnet.hca]
-    hidden = f"; {len(behind):,} HCAs behind it cannot be seen" if behind and name in found.subnet.switch else ""
+    hidden = (
+        f"; {counted(len(behind), 'HCA')} behind it cannot be seen" if behind and name in found.subnet.switch else ""
+    )
     known = sum(_seen(found, number) for number in numbers)
     which = (
         f"all {known:,} links to it that can be seen are down"

@@ -12,6 +12,7 @@ from fabric.verify.ib.cables import Cables, cables
 from fabric.verify.ib.names import match
 from fabric.verify.ib.rate import judge_rate
 from fabric.verify.ib.reads import Observed, Unread
+from fabric.words import counted
 
 _LINE = "clean and reseat both plugs, then exchange the cable"
 _LOAD = "look for congestion, a slow receiver, or HOQ and packet lifetimes that are too short"
@@ -120,5 +121,5 @@ def _silent(silent: list[str]) -> Iterator[Finding]:
 def _clean(clean: int) -> Iterator[Finding]:
     if clean:
         yield Finding(
-            "errors.counters", f"{clean:,} ports", "pass", "no counter above its threshold", "", "", (), (), clean
+            "errors.counters", counted(clean, "port"), "pass", "no counter above its threshold", "", "", (), (), clean
         )

@@ -11,6 +11,7 @@ from fabric.errors import FabricError
 from fabric.targets.opensm.mad_model import Topology
 from fabric.verify.finding import Finding
 from fabric.verify.ib.names import match
+from fabric.words import counted
 
 SCHEMA = "fabric.lids/1"
 LAST = 0xBFFF
@@ -43,14 +44,14 @@ def judge_lids(subnet: Subnet, topology: Topology, saved: Mapping[int, int] | No
         faults.append(f"no LID: {_some(none)}")
     faults += [f"LID {lid} belongs to {' and '.join(who[:3])}" for lid, who in list(twice.items())[:_SHOWN]]
     if wide:
-        faults.append(f"{wide:,} ports have LMC above 0")
+        faults.append(f"LMC above 0 on {counted(wide, 'port')}")
     if faults:
         yield _finding(
             "lids", "fail", "; ".join(faults), "one LID for each port, LMC 0", "see the log of the master SM"
         )
     if holders:
         top = max(holders)
-        text = f"{len(holders):,} LIDs, the highest is {top:,} of {LAST:,}"
+        text = f"{counted(len(holders), 'LID')}, the highest is {top:,} of {LAST:,}"
         if not faults:
             yield _finding("lids", "pass", text, "one LID for each port, LMC 0", "")
     if saved is not None:

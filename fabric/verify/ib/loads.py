@@ -77,7 +77,7 @@ class _Judge:
             "1.00 times the mean" if most == EVEN else f"at most {UNEVEN} times the mean (the design itself is uneven)"
         )
         for tier in balance(self.walked):
-            text = f"the busiest of {tier.links:,} links carries {tier.ratio:.2f} times the mean: {tier.worst:,} pairs, {tier.busiest}"
+            text = f"the busiest of {tier.links:,} links carries {tier.ratio:.2f} times the mean: {counted(tier.worst, 'pair')}, {tier.busiest}"
             if tier.ratio <= most:
                 yield _finding(
                     "balance", "pass", f"{tier.ratio:.2f} times the mean", expected, "", tier.links, subject=_name(tier)
@@ -154,7 +154,7 @@ def _name(tier: TierLoad) -> str:
 
 
 def _histogram(links: dict[int, int]) -> str:
-    return ", ".join(f"{count:,} pairs over {length} links" for length, count in sorted(links.items()))
+    return ", ".join(f"{counted(count, 'pair')} over {length} links" for length, count in sorted(links.items()))
 
 
 def _finding(

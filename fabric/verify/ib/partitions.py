@@ -15,6 +15,7 @@ from fabric.verify.ib.names import match
 from fabric.verify.ib.reads import Observed, Unread
 from fabric.verify.ib.sm import master_host
 from fabric.verify.ib.sm_text import read_log
+from fabric.words import counted
 
 DEFAULT = 0x7FFF
 FULL = 0x8000
@@ -107,7 +108,7 @@ def _judge(
     right = [name for name in tables if name not in wrong]
     if right:
         yield Finding(
-            "partitions.table", f"{len(right):,} ports", "pass", "as declared, nothing more", "the declared partitions", "", (),
+            "partitions.table", counted(len(right), "port"), "pass", "as declared, nothing more", "the declared partitions", "", (),
             tuple(right), len(right),
         )  # fmt: skip
 

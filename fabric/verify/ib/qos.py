@@ -12,6 +12,7 @@ from fabric.targets.opensm.mad_model import End, PortInfo, Topology
 from fabric.verify.finding import Finding, Verdict
 from fabric.verify.ib.names import match
 from fabric.verify.ib.reads import Observed, PortQos, Unread
+from fabric.words import counted
 
 DROP = 15
 """The VL that stands for: drop packets of this SL."""
@@ -52,7 +53,7 @@ def judge_qos(subnet: Subnet, seen: Observed) -> list[Finding]:
         found.append(_finding("tables", _ports(silent), "unknown", text, "they do", "", len(silent)))
     if right:
         found.append(
-            _finding("tables", f"{right:,} ports", "pass", "as declared", "SL2VL and VLArb as declared", "", right)
+            _finding("tables", counted(right, "port"), "pass", "as declared", "SL2VL and VLArb as declared", "", right)
         )
     return [*found, *_not_exercised(subnet.qos, simulated=seen.simulated)]
 

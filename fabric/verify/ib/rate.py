@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fabric.targets.opensm.mad_model import PortInfo
 from fabric.verify.finding import Finding
 from fabric.verify.ib.cables import Cables
+from fabric.words import counted
 
 SIMULATED_GBPS = 200
 """The fastest link of the simulator: 4x HDR (ibsim 0.10 knows no NDR; reference, section 1.4)."""
@@ -37,7 +38,7 @@ def judge_rate(found: Cables, right: Sequence[int], *, simulated: bool) -> Itera
     if simulated and beyond:
         wanted = max(found.links[number].cabled.speed_gbps for number in beyond)
         yield Finding(
-            "cabling.rate", f"{len(beyond):,} links", "unknown",
+            "cabling.rate", counted(len(beyond), "link"), "unknown",
             f"the simulator has no more than {SIMULATED_GBPS} Gb/s (4x HDR): links were held against that",
             f"{wanted:,} Gb/s, as designed",
         )  # fmt: skip

@@ -22,6 +22,7 @@ from fabric.verify.ib.live_wiring import live_wiring
 from fabric.verify.ib.loads import judge_loads
 from fabric.verify.ib.names import match
 from fabric.verify.ib.reads import Observed, Unread
+from fabric.words import counted, verb
 
 SEVERAL_LANES = frozenset({"dfsssp", "nue", "lash", "torus-2QoS"})
 """Engines that spread paths over several VLs: a cycle seen over one may be none (reference, section 2.4)."""
@@ -48,14 +49,16 @@ def judge_routing(subnet: Subnet, seen: Observed) -> list[Finding]:
 def _doubt(subnet: Subnet, topology: Topology, lfts: Lfts) -> str:
     """Why an uneven load need not be the routing's fault: "" when there is no such reason."""
     if lfts.unread:
-        return f"{len(lfts.unread):,} blocks of forwarding tables could not be read"
+        return f"{counted(len(lfts.unread), 'block')} of forwarding tables could not be read"
     found = cables(subnet, topology, match(subnet, topology))
     wrong = sum(
         any(found.ears.states[end] != "right" for end in found.ends(number)) for number in range(len(found.links))
     )
     wrong += len(found.ears.extra)
     return (
-        f"{wrong:,} of {len(found.links):,} links are not as designed (see `fabric validate cabling`)" if wrong else ""
+        f"{wrong:,} of {len(found.links):,} links {verb(wrong, 'is', 'are')} not as designed (see `fabric validate cabling`)"
+        if wrong
+        else ""
     )
 
 

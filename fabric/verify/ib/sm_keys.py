@@ -17,6 +17,7 @@ from fabric.targets.opensm.rendering import render
 from fabric.targets.opensm.values import number
 from fabric.verify.finding import Finding, Verdict
 from fabric.verify.ib.sm_text import Stdout
+from fabric.words import counted
 
 SECRETS = frozenset({"m_key", "sm_key", "sa_key", "cc_key", "key_mgr_seed"})
 """Keys whose values are never shown, nor compared: only that they were taken."""
@@ -89,13 +90,11 @@ def _compare(subnet: Subnet, manager: SubnetManager, said: Stdout, *, simulated:
         )  # fmt: skip
     if taken:
         yield _finding(
-            manager.host, "keys", "pass", f"{taken} keys are taken", "every declared key is taken", "", taken
+            manager.host, "keys", "pass", f"{counted(taken, 'key')} taken", "every declared key is taken", "", taken
         )
     if skipped:
-        yield _finding(
-            manager.host, "keys", "unknown", f"{len(skipped)} keys that only NVIDIA's OpenSM has were left out in the lab",
-            "every declared key is taken", "", len(skipped),
-        )  # fmt: skip
+        text = f"{counted(len(skipped), 'key')} that only NVIDIA's OpenSM has: not exercised in the lab"
+        yield _finding(manager.host, "keys", "unknown", text, "every declared key is taken", "", len(skipped))
 
 
 def _same(key: Key, value: str | None, found: str | None, *, simulated: bool) -> bool:
