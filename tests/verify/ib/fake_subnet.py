@@ -31,12 +31,16 @@ SMALL: dict[str, Any] = {
     "backend.partitions.0.members": [{"units": "1"}], "backend.partitions.1.members": [{"units": "2"}],
 }  # fmt: skip
 """Two tiers, 15 hosts in units of 8, so that port 8 of the leaves of unit 2 is free."""
+NVIDIA: dict[str, Any] = {
+    "backend.subnet_manager.flavour": "nvidia", "backend.routing.engines": ["ar_updn"], "backend.routing.fallback": None,
+}  # fmt: skip
 
 
 @functools.cache
 def subnet_of(size: str) -> Subnet:
-    """`small` (120 HCAs, two tiers) or `lab` (384 HCAs, three tiers)."""
-    return design_subnet(ClusterSpec.model_validate(edited("ib-lab", SMALL if size == "small" else {})))
+    """`small` (120 HCAs, two tiers), `nvidia` (the same for NVIDIA's OpenSM) or `lab` (384 HCAs, three tiers)."""
+    changes = {"small": SMALL, "nvidia": SMALL | NVIDIA, "lab": {}}[size]
+    return design_subnet(ClusterSpec.model_validate(edited("ib-lab", changes)))
 
 
 class FakeSubnet:

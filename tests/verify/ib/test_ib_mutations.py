@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from fabric.design.ib.model import SubnetManager
+from fabric.targets.opensm.keys import nvidia_keys
 from fabric.targets.opensm.mad_model import PortCounters, SmInfo
 from fabric.verify import report
 from fabric.verify.finding import Finding
@@ -365,6 +366,29 @@ def test_the_lab_is_held_against_what_it_can_do() -> None:
     all_links(fake, speed=53.125)
     found = [f for f in run(fake) if f.verdict != "pass"]
     assert [(f.check, f.verdict) for f in found] == [("cabling.rate", "unknown"), ("qos.high-limit", "unknown")]
+
+
+def test_nvidias_opensm() -> None:
+    fake = FakeSubnet(subnet_of("nvidia"))
+    assert not [f for f in run(fake) if f.verdict != "pass"]
+    fake.aliased = True  # adaptive routing spreads packets whatever the static tables say
+    assert {(f.check, f.verdict) for f in run(fake, ("routing",)) if f.verdict != "pass"} == {
+        ("routing.balance", "unknown"), ("routing.contention", "unknown"),
+    }  # fmt: skip
+
+
+def test_the_lab_stands_in_for_nvidias_opensm() -> None:
+    fake = FakeSubnet(subnet_of("nvidia"))
+    fake.simulated = True
+    all_links(fake, speed=53.125)
+    for host, text in fake.stdout.items():
+        lines = [line for line in text.splitlines() if not any(f":{name} =" in line for name in nvidia_keys())]
+        fake.stdout[host] = "\n".join(lines).replace("ar_updn", "updn")
+    fake.log["gt0001"] = log_of(fake.subnet, master=True, engine="updn")
+    found = [f for f in run(fake) if f.verdict != "pass"]
+    assert [(f.check, f.verdict) for f in found] == [
+        ("cabling.rate", "unknown"), ("sm.keys", "unknown"), ("sm.keys", "unknown"), ("qos.high-limit", "unknown"),
+    ]  # fmt: skip
 
 
 def test_texts_that_cannot_be_read() -> None:
