@@ -169,6 +169,16 @@ def test_a_cut_cable_is_gone_and_comes_back(ib_lab: LabUnderTest) -> None:
     assert _links(ib_lab) == before
 
 
+def test_an_sm_that_was_cut_off_finds_its_place_again(ib_lab: LabUnderTest) -> None:
+    ib_lab.fault("cut", f"{MASTER} mlx5_0")
+    wait_until(lambda: [item["state"] for item in _managers(ib_lab).values()] == ["discovering", "master"])
+    ib_lab.fault("restore")
+    states = [item["answers"]["state"] for item in _managers(ib_lab).values()]
+    assert sorted(states) == ["master", "standby"]
+    ib_lab.cli("lab", "daemon", ib_lab.spec, "restart", MASTER, "opensm")
+    wait_until(lambda: [item["state"] for item in _managers(ib_lab).values()] == ["master", "standby"])
+
+
 def test_a_swap_keeps_all_counts_and_crosses_two_cables(ib_lab: LabUnderTest) -> None:
     before = _links(ib_lab)
     said = ib_lab.fault("swap", "leaf0010:9", "leaf0011:10")
@@ -238,7 +248,9 @@ def test_a_fault_that_cannot_be_is_refused_in_one_line(ib_lab: LabUnderTest, wor
 
 
 def test_killed_clients_take_no_places_and_leave_no_folders(ib_lab: LabUnderTest, tmp_path: Path) -> None:
-    script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do ibping -S 1 >/dev/null 2>&1 & p=$!; sleep .1; kill -9 $p; done; true"
+    script = (
+        "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do ibping -S 1 >/dev/null 2>&1 & p=$!; sleep .1; kill -9 $p; done; true"
+    )
     lab_exec = [sys.executable, "-m", "fabric", "lab", "exec", str(ib_lab.spec), "--"]
     subprocess.run([*lab_exec, "sh", "-c", script], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     assert list(tmp_path.iterdir()) == []
