@@ -20,8 +20,12 @@ _ENGINE = re.compile(r"\b([\w-]+) tables configured on all switches")
 _ROOTS = re.compile(r"Fabric has (\d+) switches at rank 0 \(roots\)")
 _CNS = re.compile(r"CA ports \((\d+) of them CNs\)")
 _STATE = re.compile(r"-> Entering [A-Z]+ state")
-_HARMLESS = ("Failed to setup routing engine 'no_fallback'",)
-"""It is no engine, and does work (reference, section 4.1)."""
+_HARMLESS = re.compile(
+    r"Failed to setup routing engine 'no_fallback'|Received SMP on a \d+ hop path|Generic Notice type:\d+ num:(128|144) "
+)
+"""`no_fallback` is no engine, and does work (reference, section 4.1). A hop path only goes on about the line before. The notices tell that
+a link changed its state, and that an SM or a node description did.
+"""
 _BAD = ("PARSE ", " not found", "Errors during initialization", "No routing engine able to success")
 _TOLD = re.compile(
     r"PARSE (ERROR|WARN)|port 0x[0-9a-fA-F]+ not found|Errors during initialization|No routing engine able to success"
@@ -129,7 +133,7 @@ def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
         if match is None:
             continue
         said = str(match.group("text")).strip()
-        if not any(word in said for word in _HARMLESS) and (match.group("level") == "01" or _TOLD.search(said)):
+        if not _HARMLESS.search(said) and (match.group("level") == "01" or _TOLD.search(said)):
             topic: Topic = next((name for name, pattern in _TOPICS if pattern.search(said)), "other")
             counted[topic, said] = counted.get((topic, said), 0) + 1
     return tuple(Complaint(topic, said, count) for (topic, said), count in counted.items())

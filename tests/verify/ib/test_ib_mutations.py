@@ -246,6 +246,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
     "standby-polls": (
         lambda fake: fake.log.update(gt0009=fake.good_log(fake.subnet.managers[1]) + logged(
             "0x01 -> log_send_error: ERR 5411: DR SMP Send completed with error (IB_TIMEOUT) -- dropping",
+            "0x01 -> Received SMP on a 6 hop path: Initial path = 0,1,9,9,1,1,1, Return path  = 0,0,0,0,0,0,0",
             "0x01 -> sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute 0x20 (SMInfo); Possible mis-set mkey?",
         )), [],
     ),
@@ -255,6 +256,14 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
         ),
         [],
     ),
+    "notices": (
+        log(
+            "0x01 -> log_trap_info: Received Generic Notice type:1 num:128 (Link state change) Producer:2 (Switch) from LID:9 TID:0x0",
+            "0x01 -> log_trap_info: Received Generic Notice type:4 num:144 (CapabilityMask, NodeDescription) Producer:1 from LID:154",
+        ),
+        [],
+    ),
+    "bad-pkey-trap": (log("0x01 -> log_trap_info: Received Generic Notice type:2 num:257 (Bad P_Key) Producer:1"), ["FAIL sm.log"]),
     "duplicate-guid": (log("0x01 -> ni_rcv_set_links: ERR 0D01: Found duplicated node."), ["FAIL sm.log"]),
     "history": (
         log("0x01 -> ni_rcv_set_links: ERR 0D01: Found duplicated node.", "0x02 -> SUBNET UP", "0x02 -> SUBNET UP"), []
