@@ -7,6 +7,7 @@ import subprocess
 
 from fabric.errors import FabricError
 from fabric.verify.ib.reads import Path
+from fabric.verify.lldp_names import printable
 
 LIMIT_S = 10.0
 """Seconds that one question may take: some tools hang on a broken fabric (reference, section 1.3)."""
@@ -28,7 +29,7 @@ def path_record(source: int, target: int, program: str = "saquery") -> Path | No
         raise FabricError(f"{program}: {error.strerror}", hint="apt-get install infiniband-diags") from None
     if ran.returncode != 0:
         said = ran.stderr.strip().splitlines()
-        raise FabricError(f"{program} ended with {ran.returncode}{f': {said[-1][:160]}' if said else ''}")
+        raise FabricError(f"{program} ended with {ran.returncode}{f': {printable(said[-1], 160)}' if said else ''}")
     return read_record(ran.stdout)
 
 

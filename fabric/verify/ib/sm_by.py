@@ -10,6 +10,7 @@ from fabric.design.ib.model import SubnetManager
 from fabric.errors import FabricError
 from fabric.verify.ib.live import MOST_BYTES
 from fabric.verify.ib.reads import SmText, Unread
+from fabric.verify.lldp_names import printable
 
 HOST, ADDRESS = "{host}", "{address}"
 LOG = ("tail", "-c", str(MOST_BYTES), "/var/log/opensm.log")
@@ -55,6 +56,6 @@ class CommandTexts:
         if ran.returncode != 0:
             said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
             return Unread(
-                f"{command[0]} on {manager.host} ended with {ran.returncode}{f': {said[-1][:160]}' if said else ''}"
+                f"{command[0]} on {manager.host} ended with {ran.returncode}{f': {printable(said[-1], 160)}' if said else ''}"
             )
         return ran.stdout[-MOST_BYTES:].decode("utf-8", "replace")

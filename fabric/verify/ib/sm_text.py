@@ -10,8 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fabric.verify.lldp_names import printable
+
 Topic = Literal["partitions", "engine", "guids", "other"]
 
+_LONGEST = 300
+_LONGEST_VALUE = 1022
+"""Bytes that opensm reads of a line (reference, section 5.1)."""
 _LOADED = re.compile(r"^\s*Loading Cached Option:\s*(\w+) = (.*?)\s*$")
 _TOKEN = re.compile(r'^\s*Unrecognized token: "(.*)"\s*$')
 _REJECTED = re.compile(r"^\s*(Invalid Cached Option Value:.*|-E- Parsing error in field.*|Warning: Cached Option.*)$")
@@ -84,7 +89,7 @@ def read_stdout(text: str) -> Stdout:
     for line in lines:
         loaded = _LOADED.match(line)
         if loaded:
-            options[loaded.group(1)] = loaded.group(2)
+            options[loaded.group(1)] = printable(loaded.group(2), _LONGEST_VALUE)
     unknown = _each(match.group(1) for line in lines if (match := _TOKEN.match(line)))
     rejected = _each(match.group(1).strip() for line in lines if (match := _REJECTED.match(line)))
     unbound = any("Error from osm_opensm_bind" in line for line in lines)
@@ -132,7 +137,7 @@ def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
         match = _LINE.match(line) if "] 0x01 -> " in line or any(word in line for word in _BAD) else None
         if match is None:
             continue
-        said = str(match.group("text")).strip()
+        said = printable(match.group("text").strip(), _LONGEST)
         if not _HARMLESS.search(said) and (match.group("level") == "01" or _TOLD.search(said)):
             topic: Topic = next((name for name, pattern in _TOPICS if pattern.search(said)), "other")
             counted[topic, said] = counted.get((topic, said), 0) + 1
@@ -155,4 +160,4 @@ def _last_sweep(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _each(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(items))
+    return tuple(dict.fromkeys(printable(item, _LONGEST) for item in items))

@@ -377,6 +377,16 @@ def test_the_lab_is_held_against_what_it_can_do() -> None:
     assert [(f.check, f.verdict) for f in found] == [("cabling.rate", "unknown"), ("qos.high-limit", "unknown")]
 
 
+def test_what_an_sm_wrote_is_untrusted() -> None:
+    fake = FakeSubnet(subnet_of("small"))
+    stdout(' Unrecognized token: "a\x1b[2Jb"')(fake)
+    log("0x01 -> x: \x1b]0;y\x07" + "z" * 5000)(fake)
+    text = "\n".join(report.lines(run(fake, ("sm",)), full=True))
+    assert "a?[2Jb" in text
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert max(map(len, text.splitlines())) < 400
+
+
 def test_nvidias_opensm() -> None:
     fake = FakeSubnet(subnet_of("nvidia"))
     assert not [f for f in run(fake) if f.verdict != "pass"]
