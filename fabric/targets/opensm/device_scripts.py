@@ -67,7 +67,9 @@ find_pids() {{
   only_living
   [ -z "$pids" ] || return 0
   pids=$(systemctl show -p MainPID --value opensm 2>/dev/null)
-  case "$pids" in "" | 0 | *[!0-9]*) pids=$(pgrep -x opensm) ;; esac
+  case "$pids" in
+    "" | 0 | *[!0-9]*) pids=; systemctl is-active opensm 'opensm@*' >/dev/null 2>&1 && pids=$(pgrep -x opensm) ;;
+  esac
   only_living
 }}
 runs() {{ find_pids; [ -n "$pids" ]; }}
@@ -202,7 +204,7 @@ _HAND_OVER = 'hand_over "$(($1 / 3))" || undo "no standby took over as master"'
 _RUNS = f'answers 5 || fail {DIFFERS} "opensm does not run"'
 _ACTS: Mapping[Effect, tuple[list[str], list[str], list[str]]] = {
     "none": ([], [], []),
-    "reload": ([], ['reload_sm && answers 20 || undo "opensm does not answer after its reload"'], [_RUNS]),
+    "reload": ([], ['reload_sm && answers 10 || undo "opensm does not answer after its reload"'], [_RUNS]),
     "restart": ([_HAND_OVER], ['restart_sm || undo "opensm does not come up with the new files"'], [_RUNS]),
     "stop": (
         [_HAND_OVER],
