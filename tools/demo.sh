@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `make demo`: from one spec to every switch's configuration, then the same configurations on a live network of virtual switches:
-# planned, applied in waves, validated, broken, repaired, changed. The live part needs root and network namespaces on Linux.
+# planned, applied in waves, validated, broken, repaired, changed; then the same for a simulated InfiniBand subnet under real OpenSM.
+# The live parts need root and network namespaces on Linux.
 #
 # Every step says what exit code it must have; the script ends with a summary, and non-zero when a step was not as said.
 set -uo pipefail
@@ -138,12 +139,65 @@ live_lab() {
     trap - EXIT
 }
 
+# --- InfiniBand: real OpenSM on a simulated subnet ----------------------------------------------------------------------
+IB_SWAP_A=leaf0009:1
+IB_SWAP_B=leaf0009:2
+
+ib_lab() {
+    local spec=$out/ib/cluster.yaml
+    mkdir -p "$out/ib"
+    cp inventories/ib-lab/cluster.yaml "$spec"
+    # The seat is a machine with an HCA of the subnet, from which the hosts of the subnet managers are reached by SSH.
+    local seat=(fabric lab exec "$spec" --)
+
+    echo
+    echo "=== InfiniBand: 384 HCAs, 128 switches, two hosts for OpenSM that have no configuration yet"
+    trap 'fabric lab down "$out/ib/cluster.yaml" >/dev/null 2>&1' EXIT
+    expect 0 fabric check "$spec"
+    expect 0 fabric lab up --blank "$spec"
+    expect 2 "${seat[@]}" fabric plan "$spec" --summary
+    SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
+
+    echo
+    echo "=== InfiniBand: every cable, every pair of HCAs, partitions, QoS, counters, the subnet managers themselves"
+    SHOW=tail expect 0 "${seat[@]}" fabric validate all "$spec" --save "$out/ib/lids.json"
+
+    echo
+    echo "=== InfiniBand: a new tenant is one more partition; OpenSM takes it without a restart"
+    sed -i 's/^  partitions:$/&\n    - {name: tenant-c, pkey: 0x1003, members: [{hosts: [gt0001, gt0002]}]}/' "$spec"
+    expect 2 "${seat[@]}" fabric plan "$spec"
+    SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
+    SHOW=tail expect 0 "${seat[@]}" fabric validate partitions "$spec"
+
+    echo
+    echo "=== InfiniBand: two cables are exchanged; validate names exactly these"
+    expect 0 fabric lab fault "$spec" swap "$IB_SWAP_A" "$IB_SWAP_B"
+    expect 2 "${seat[@]}" fabric validate cabling "$spec"
+    said "exchange the plugs in $IB_SWAP_A and $IB_SWAP_B" "1 failed"
+    expect 0 fabric lab fault "$spec" restore
+    expect 0 "${seat[@]}" fabric validate cabling "$spec"
+
+    echo
+    echo "=== InfiniBand: the master subnet manager is killed; the standby takes over, and no LID moves"
+    expect 0 fabric lab fault "$spec" kill-sm
+    settle 30 sh -c 'fabric lab status "$1" | grep -q "gt0025.* master"' sh "$spec"
+    expect 2 "${seat[@]}" fabric validate sm "$spec" --against "$out/ib/lids.json"
+    said "gt0025 is master" "sm.lids"
+    expect 0 fabric lab fault "$spec" restore
+    settle 30 "${seat[@]}" fabric validate sm "$spec"
+    SHOW=tail expect 0 "${seat[@]}" fabric validate all "$spec" --against "$out/ib/lids.json"
+
+    expect 0 fabric lab down "$spec"
+    trap - EXIT
+}
+
 if [ "$(uname -s)" = Linux ] && [ "$(id -u)" = 0 ] && unshare --net --mount --pid --fork true 2>/dev/null; then
     live_lab
+    ib_lab
 else
     echo
-    echo "=== live: left out, the virtual lab needs Linux, root rights and network namespaces"
-    summary+=("left out the live part: it needs Linux, root rights and network namespaces")
+    echo "=== live: left out, the virtual labs need Linux, root rights and network namespaces"
+    summary+=("left out the live parts: they need Linux, root rights and network namespaces")
 fi
 
 rm -f "$out/last.log"
