@@ -116,12 +116,8 @@ class FakeSubnet:
         for a, b in far.items():
             beside.setdefault(a[0], []).append(b[0])
         while front:
-            front = [
-                other
-                for name in front
-                for other in beside.get(name, ())
-                if other not in reached and not reached.add(other)
-            ]  # type: ignore[func-returns-value]
+            front = list({other for name in front for other in beside.get(name, ())} - reached)
+            reached |= set(front)
         nodes = {self.guid[name]: self._node(name) for name in self.guid if name in reached}
         ports: dict[End, PortInfo] = {}
         for name in self.guid:

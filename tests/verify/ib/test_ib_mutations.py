@@ -123,6 +123,12 @@ def typo(fake: FakeSubnet) -> None:
     fake.aliased = True
 
 
+def discovery_gap(fake: FakeSubnet) -> None:
+    """A spine without power, and a port that did not answer."""
+    fake.off("spine02")
+    fake.gaps = ("leaf0001 port 10 did not answer",)
+
+
 def missing_root(fake: FakeSubnet) -> None:
     """One root left out of root_guids: accepted, at half the bandwidth."""
     fake.log["gt0001"] = log_of(fake.subnet, master=True, roots=len(fake.subnet.roots) - 1)
@@ -137,10 +143,8 @@ def nothing_routed(fake: FakeSubnet) -> None:
         "0x01 -> ucast_mgr_route: ftree: cannot build lid matrices",
         "0x01 -> osm_ucast_mgr_process: No routing engine able to successfully configure  switch tables on current fabric",
     )
-    fake.log["gt0001"] = "".join(
-        line for line in lines if "tables configured" not in line and "UP" not in line and "Fabric has" not in line
-    )
-    fake.log["gt0001"] += logged(*more)
+    kept = [line for line in lines if not any(said in line for said in ("tables configured", "UP", "Fabric has"))]
+    fake.log["gt0001"] = "".join(kept) + logged(*more)
 
 
 def parse_error(fake: FakeSubnet) -> None:
@@ -206,7 +210,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
     "narrow": (lambda fake: both(fake, ("leaf0001", 9), width=1), ["FAIL cabling.speed"]),
     "slow": (lambda fake: both(fake, ("leaf0001", 9), speed=53.125), ["FAIL cabling.speed"]),
     "no-sm-yet": (lambda fake: all_links(fake, state="initialize"), ["FAIL cabling.state"]),
-    "discovery-gap": (lambda fake: (fake.off("spine02"), setattr(fake, "gaps", ("leaf0001 port 10 did not answer",))), [
+    "discovery-gap": (discovery_gap, [
         "? cabling.device", "? cabling.discovery", "? routing.balance",
     ]),
     "cut-off": (lambda fake: fake.cut(("leaf0001", 1)), [
