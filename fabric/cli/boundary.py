@@ -52,6 +52,7 @@ _URL_PASSWORD = re.compile(r"(://[^\s/:@]*:)[^\s/@]+@")
 def run(cli: click.Command, argv: list[str] | None = None) -> int:
     """Runs the command with `argv` (default: sys.argv) and returns the exit code. Nothing but the code leaves: no exception."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     try:
         code = _invoke(cli, args)
         return _flush(code)
@@ -79,6 +80,21 @@ def mask_argv(argv: list[str]) -> list[str]:
 def mask(text: str) -> str:
     """The text with what looks like a secret replaced by `***`: `password=...`, `token: ...`, `https://user:...@host`."""
     return _URL_PASSWORD.sub(r"\1***@", _SECRET_VALUE.sub(r"\1***", text))
+
+
+def _open_streams() -> None:
+    """A standard stream that we were started without leads to the null device.
+
+    Else the next file that is opened (a journal, a lock) takes its number, and what a library or a child writes goes into that file.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)  # it has that number already: the lowest free one
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as the process
 
 
 def _invoke(cli: click.Command, args: list[str]) -> int:

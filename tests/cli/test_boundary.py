@@ -180,6 +180,24 @@ def test_closed_streams(option: str, code: int) -> None:
     assert subprocess.run(["sh", "-c", command], check=False, env=BUFFERED).returncode == code
 
 
+_STREAMS = """
+import os, sys, click
+from fabric.cli.boundary import run
+@click.command()
+def go():
+    assert not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    assert sys.stdin.read() == str()
+    os._exit(10 + os.open(os.devnull, os.O_RDONLY))
+sys.exit(run(go))
+"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_there_and_no_file_takes_their_place(closed: str) -> None:
+    command = f"exec {sys.executable} -c '{_STREAMS}' </dev/null >/dev/null {closed}"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode > 12
+
+
 def test_mask_is_fast_on_long_words() -> None:
     text = "a" * 200_000 + " snmp_community: 'one two' x"
     assert boundary.mask(text) == "a" * 200_000 + " snmp_community: *** x"
