@@ -6,6 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+_STEADY: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class Clock(Protocol):
     """Seconds since the epoch, and waiting."""
@@ -18,15 +20,23 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The real one."""
+    """The real one. When the machine's time is set meanwhile it goes on as it did: deadlines are those of the devices' timers."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - _running()
 
     def now(self) -> float:
         """See Clock."""
-        return time.time()
+        return self._offset + _running()
 
     def sleep(self, seconds: float) -> None:
         """See Clock."""
         time.sleep(seconds)
+
+
+def _running() -> float:
+    """Seconds since some start, sleep of the machine included where the system counts it: the devices' timers do not sleep."""
+    return time.clock_gettime(_STEADY)
 
 
 def stamp(seconds: float) -> str:

@@ -58,8 +58,12 @@ def write_temporary(folder: str, name: str, content: bytes, mode: int, *, fsync:
 
 
 def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """`path` holds either what it held or all of `content`, at any kill or power cut. Raises FabricError."""
+    """`path` holds either what it held or all of `content`, at any kill or power cut. Raises FabricError.
+
+    A device, a pipe or a socket of that name stays: a rename would put a file in the place of /dev/null for everybody.
+    """
     try:
+        _refuse_special(path)
         folder = os.fspath(path.parent)
         temporary = write_temporary(folder, path.name, content, mode, fsync=True)
         try:
@@ -75,6 +79,16 @@ def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
             os.close(handle)
     except OSError as error:
         raise cannot("write", path, error) from error
+
+
+def _refuse_special(path: Path) -> None:
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    own_place = not (path.is_symlink() and path.parent.resolve() == Path("/dev"))  # /dev/stdout, whatever it leads to
+    if not (own_place and (stat.S_ISREG(kind) or stat.S_ISDIR(kind))):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def read_regular(path: str, limit: int) -> bytes | None:
