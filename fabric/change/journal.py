@@ -81,7 +81,8 @@ def read_journal(path: Path) -> list[tuple[str, Event]]:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if number == len(lines) - 1:
                 break
-            raise FabricError(f"{path}:{number} is damaged: {type(error).__name__}") from error
+            hint = "fabric drift says how the devices stand; move the run's folder away to be done with it"
+            raise FabricError(f"{path}:{number} is damaged: {type(error).__name__}", hint=hint) from error
     return events
 
 

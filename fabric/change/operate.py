@@ -122,12 +122,18 @@ class Operator:
             return apply.run_with(started, waves, recover.rollback, gate=True)
 
     def require_current(self, plan: Plan) -> None:
-        """Refuses a plan of another tool version or another spec. Raises FabricError."""
+        """Refuses a plan of another tool version, of another spec, or of devices as they are not declared. Raises FabricError."""
         if plan.tool_version != __version__:
             made = f"the plan was made by fabric {plan.tool_version}, this is {__version__}"
             raise FabricError(made, hint="make a new plan")
         if plan.spec_sha256 != self.job.spec_sha256:
             raise FabricError("the spec has changed since the plan was made", hint="make a new plan")
+        declared = {ref.name: ref for ref in self.job.devices}
+        for device in plan.devices:
+            ref = declared.get(device.name)
+            if ref is None or (ref.role, ref.target) != (device.role, device.target):
+                what = f"{device.role} under {device.target}"
+                raise FabricError(f"the spec has no {device.name} that is a {what}", hint="make a new plan")
 
     def _secrets(self, plans: dict[str, DevicePlan]) -> Secrets:
         """The secrets that the devices' files ask for; all files are rendered once, and must be as planned."""

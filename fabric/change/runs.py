@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,25 +142,26 @@ def open_journal(folder: Path, clock: Clock) -> Journal:
     return Journal(folder / NAME, clock)
 
 
-def list_runs(state: Path) -> Iterator[RunRecord]:
-    """All runs that began, the oldest first."""
-    try:
-        names = sorted(entry.name for entry in (state / FOLDER).iterdir() if (entry / NAME).is_file())
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot("read", state / FOLDER, error) from error
-    for name in names:
-        found = _load(state / FOLDER / name, name)
+def list_runs(state: Path, damaged: Callable[[FabricError], None] = lambda _error: None) -> Iterator[RunRecord]:
+    """All runs that began, the oldest first. A journal that cannot be read goes to `damaged`, and holds up no other run."""
+    for name in _names(state):
+        try:
+            found = _load(state / FOLDER / name, name)
+        except FabricError as error:
+            damaged(error)
+            continue
         if found is not None:
             yield found
 
 
 def load_run(state: Path, name: str) -> RunRecord:
-    """A run by its id, or `last`. Raises FabricError when there is none."""
-    names = [run.id for run in list_runs(state)]
-    if name == "last" and names:
-        name = names[-1]
+    """A run by its id, or `last`. Raises FabricError when there is none, or when its journal cannot be read."""
+    names = _names(state)
+    if name == "last":
+        for last in reversed(names):
+            found = _load(state / FOLDER / last, last)
+            if found is not None:
+                return found
     if name not in names:
         known = f"the last ones are {', '.join(names[-3:])}" if names else "there has been none"
         raise FabricError(f"there is no run {name!r} in {state}", hint=known)
@@ -168,6 +169,15 @@ def load_run(state: Path, name: str) -> RunRecord:
     if found is None:
         raise FabricError(f"run {name} never began: its journal is empty")
     return found
+
+
+def _names(state: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in (state / FOLDER).iterdir() if (entry / NAME).is_file())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise cannot("read", state / FOLDER, error) from error
 
 
 def _load(folder: Path, name: str) -> RunRecord | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,19 @@ spec_option: Callable[[F], F] = click.option(
     type=click.Path(path_type=Path),
     help="The cluster's spec; the environment variable FABRIC_SPEC names another default.",
 )
+
+
+class Seconds(click.FloatRange):
+    """A time in seconds. A range alone lets `nan` pass, which is neither below nor above anything: no deadline would ever come."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a usage error when it is out of range, or none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return number
+
+
 json_option: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

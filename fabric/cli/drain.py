@@ -15,7 +15,7 @@ from fabric.change.control import TIMER_S, Options
 from fabric.change.files import write_atomic
 from fabric.change.show import show_plan
 from fabric.change.waves import WAVE_SIZE
-from fabric.cli.common import spec_argument
+from fabric.cli.common import Seconds, spec_argument
 from fabric.cli.confirm import ask
 from fabric.cli.live import approve_option, gate_option, open_live, state_option, timeout_option
 from fabric.cli.running import carry_out, operator
@@ -44,7 +44,7 @@ def _options(command: Any) -> Any:
 @click.command("drain")
 @_options
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(0, 3600), default=120.0, show_default=True,
+    "--wait", "wait_s", type=Seconds(0, 3600), default=120.0, show_default=True,
     help="Seconds for the neighbours to move their traffic away.",
 )  # fmt: skip
 @click.pass_context

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fabric.cli import lab_ib, lab_ib_fault
-from fabric.cli.common import json_option, print_json
+from fabric.cli.common import Seconds, json_option, print_json
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.lab import control
 
@@ -79,9 +79,7 @@ def kill_daemon(context: click.Context, node: str, daemon: str) -> None:
 @click.option(
     "--after", type=click.IntRange(0), metavar="BYTES", help="Wait until the switch has received so much more."
 )
-@click.option(
-    "--for", "seconds", type=click.FloatRange(0.1), metavar="SECONDS", help="Let SSH come back after so long."
-)
+@click.option("--for", "seconds", type=Seconds(0.1), metavar="SECONDS", help="Let SSH come back after so long.")
 @click.pass_context
 def drop_ssh(context: click.Context, node: str, after: int | None, seconds: float | None) -> None:
     """Break a switch's SSH connections and refuse new ones."""

@@ -12,6 +12,7 @@ import click
 
 from fabric.change.control import PARALLEL
 from fabric.change.gates import GATE_S
+from fabric.cli.common import Seconds
 from fabric.cli.rendering import progress
 from fabric.errors import FabricError
 
@@ -42,14 +43,14 @@ parallel_option: Callable[[F], F] = click.option(
 timeout_option: Callable[[F], F] = click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(1, 3600),
+    type=Seconds(1, 3600),
     default=30.0,
     show_default=True,
     help="Seconds that one answer of a device may take.",
 )
 gate_option: Callable[[F], F] = click.option(
     "--gate-timeout",
-    type=click.FloatRange(1, 3000),
+    type=Seconds(1, 3000),
     default=GATE_S,
     show_default=True,
     help="Seconds for sessions and links to come back.",

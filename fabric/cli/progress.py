@@ -106,8 +106,14 @@ def exit_code(ended: Mapping[str, Ended], *, dry_run: bool, back: bool = False) 
     return 2 if dry_run and ended else 0
 
 
-def what_next(run: str, ended: Mapping[str, Ended], *, back: bool = False, unhealthy: bool = False) -> str:
-    """What can be done after a run (`back`: its rollback) that did not end well, or whose gates found something; "" else."""
+def what_next(
+    run: str, ended: Mapping[str, Ended], *, back: bool = False, unhealthy: bool = False, where: str = ""
+) -> str:
+    """What can be done after a run (`back`: its rollback) that did not end well, or whose gates found something; "" else.
+
+    `where`: the options by which the run is found (" -s SPEC --state DIR"), so that the commands work as they stand.
+    """
+    run += where
     if _all_well(ended, back=back):
         return f"look at what is unhealthy; then: fabric runs rollback {run} (all back)" if unhealthy else ""
     lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken"))

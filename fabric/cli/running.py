@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ import click
 
 from fabric.change.control import Control, Options
 from fabric.change.events import Ended, Event, RunStarted, WaveEnded
+from fabric.cli.live import state_folder
 from fabric.cli.progress import exit_code, observer, what_next
 
 if TYPE_CHECKING:
@@ -46,10 +50,19 @@ def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: b
     with stopping(one.control):
         ended = work()
     back = bool(runs) and runs[-1].verb == "rollback"
-    after = "" if dry_run or not runs else what_next(runs[-1].run, ended, back=back, unhealthy=bool(problems))
+    after = "" if dry_run or not runs else what_next(
+        runs[-1].run, ended, back=back, unhealthy=bool(problems), where=_where(one)
+    )  # fmt: skip
     if after and not as_json:
         click.echo(after, err=True)
     return 1 if problems else exit_code(ended, dry_run=dry_run, back=back)
+
+
+def _where(one: Operator) -> str:
+    """The options by which `fabric runs` finds the runs of this operator; "" when the defaults do."""
+    spec = "" if one.spec == os.environ.get("FABRIC_SPEC", "cluster.yaml") else f" -s {shlex.quote(one.spec)}"
+    usual = state_folder(Path(one.spec), None) == one.state
+    return f"{spec}{'' if usual else f' --state {shlex.quote(str(one.state))}'}"
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from fabric.cli.live import (
     timeout_option,
 )
 from fabric.cli.running import carry_out, operator
+from fabric.errors import FabricError, FabricErrors
 
 
 @click.group("runs")
@@ -45,13 +46,16 @@ def runs() -> None:
 @state_option
 @json_option
 def list_(*, spec: Path, state: Path | None, as_json: bool) -> None:
-    """All runs on the cluster, the oldest first."""
-    found = list(list_runs(state_folder(spec, state)))
+    """All runs on the cluster, the oldest first. Exit code 1 when a journal is damaged; the other runs are listed."""
+    damaged: list[FabricError] = []
+    found = list(list_runs(state_folder(spec, state), damaged.append))
     if as_json:
         print_json("fabric.runs/1", {"runs": [_row(run) for run in found]})
-        return
-    rows = [(run.id, run.verb, run.status, len(run.devices), _counts(run)) for run in found]
-    print_table(("run", "last", "status", "devices", "result"), rows)
+    else:
+        rows = [(run.id, run.verb, run.status, len(run.devices), _counts(run)) for run in found]
+        print_table(("run", "last", "status", "devices", "result"), rows)
+    if damaged:
+        raise FabricErrors(damaged)
 
 
 @runs.command("show")

@@ -16,6 +16,7 @@ from fabric.change.control import Options
 from fabric.change.events import Ended, Step
 from fabric.change.journal import NAME, Journal, read_journal
 from fabric.change.keep import FOLDER, keeper, kept
+from fabric.change.leftovers import dead_changes
 from fabric.change.lock import locked
 from fabric.change.runs import list_runs, load_run
 from fabric.errors import FabricError
@@ -231,3 +232,20 @@ def test_runs_of_the_same_second_have_their_own_folders(tmp_path: Path) -> None:
 def test_no_such_run(tmp_path: Path) -> None:
     with pytest.raises(FabricError, match="there is no run 'x'"):
         load_run(tmp_path, "x")
+
+
+def test_a_damaged_journal_holds_up_no_other_run(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path).install()
+    cluster.operator().apply(cluster.plan())
+    good = load_run(tmp_path, "last").id
+    bad = tmp_path / "runs/20200101-000000"
+    bad.mkdir()
+    (bad / "journal.jsonl").write_bytes(b"x\n{}\n")
+    damaged: list[FabricError] = []
+    assert [run.id for run in list_runs(tmp_path, damaged.append)] == [good]
+    assert [str(bad) in one.message for one in damaged] == [True]
+    assert load_run(tmp_path, good).status == "complete"
+    with dead_changes(tmp_path, cluster.clock) as found:
+        assert not found
+    with pytest.raises(FabricError, match="damaged"):
+        load_run(tmp_path, bad.name)

@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 from fabric.change.clock import SystemClock
+from fabric.change.runs import load_run
 from fabric.cli.live import open_live
 from tests.change.fake_fleet import Fleet, fails, lost, refused
 
@@ -114,6 +115,36 @@ def test_apply_a_plan_file(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: 
     )
 
 
+@pytest.mark.parametrize("harm", [{"role": "ctsw"}, {"target": "eos"}])
+def test_a_plan_that_was_edited(
+    fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path, harm: dict[str, str]
+) -> None:
+    out, before = tmp_path / "plan.json", fleet.running("z01-rtsw001")
+    fabric_cli("plan", spec, "-o", out)
+    plan = json.loads(out.read_text())
+    plan["devices"]["z01-rtsw001"] |= harm
+    out.write_text(json.dumps(plan))
+    done = fabric_cli("apply", out, "--auto-approve")
+    assert (done.exit_code, "z01-rtsw001" in done.stderr, fleet.running("z01-rtsw001")) == (1, True, before)
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--gate-timeout"])
+def test_seconds_are_a_number(fabric_cli: Cli, spec: Path, fleet: Fleet, option: str) -> None:
+    done = fabric_cli("apply", spec, "--auto-approve", option, "nan")
+    assert (done.exit_code, "nan" in done.stderr) == (1, True)
+
+
+def test_runs_list_with_a_damaged_journal(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    assert fabric_cli("apply", spec, "--auto-approve").exit_code == 0
+    bad = spec.parent / ".fabric/runs/20200101-000000"
+    bad.mkdir()
+    (bad / "journal.jsonl").write_bytes(b"x\n{}\n")
+    for options in ([], ["--json"]):
+        listed = fabric_cli("runs", "list", "-s", spec, *options)
+        assert (listed.exit_code, "complete" in listed.stdout, "damaged" in listed.stderr) == (1, True, True)
+    assert fabric_cli("plan", spec).exit_code == 0
+
+
 def test_a_plan_of_another_tool_version(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path) -> None:
     plan = tmp_path / "p.json"
     fabric_cli("plan", spec, "-o", plan)
@@ -195,7 +226,8 @@ def test_runs_list_show_resume_rollback(fabric_cli: Cli, spec: Path, fleet: Flee
     fleet.hook = fails("z01-ctsw01", "stage", refused())
     failed = fabric_cli("apply", spec, "--auto-approve")
     assert failed.exit_code == 1
-    assert "fabric runs resume" in failed.stderr
+    run = load_run(spec.parent / ".fabric", "last").id
+    assert f"then: fabric runs resume {run} -s {spec} (go on), or fabric runs rollback {run} -s {spec}" in failed.stderr
     show = fabric_cli("runs", "show", "last", "-s", spec)
     assert "failed: z01-ctsw01: the device refuses the configuration: % Invalid input at line 7" in show.stdout
     fleet.hook = lambda _d, _p: None
@@ -278,8 +310,8 @@ def test_drain_waits_for_the_neighbours(fabric_cli: Cli, spec: Path, fleet: Flee
 @pytest.mark.parametrize(
     ("hops", "code", "words"),
     [
-        ({"10.9.0.0/24": ["HERE", "10.64.0.99"]}, 1, "not safe yet: 1 of 4 neighbours still share 1 routes"),
-        ({"10.9.0.0/24": ["HERE"]}, 2, "know no other way"),
+        ({"10.9.0.0/24": ["HERE", "10.64.0.99"]}, 1, "not safe yet: 1 of 4 neighbours still shares 1 route over z01-ctsw01"),
+        ({"10.9.0.0/24": ["HERE"]}, 2, "knows no other way"),
         ({"10.9.0.0/24": ["10.64.0.99"]}, 0, "safe: none of its 4 neighbours"),
     ],
 )
@@ -287,9 +319,10 @@ def test_drain_says_what_the_neighbours_do(
     fabric_cli: Cli, spec: Path, fleet: Fleet, hops: dict[str, list[str]], code: int, words: str
 ) -> None:
     from fabric.change.drain import neighbours
+    from fabric.design.load import load_cluster
 
     fabric_cli("apply", spec, "--auto-approve")
-    here = sorted(neighbours(open_live(spec).job.fabric, "z01-ctsw01")["z01-rtsw001"])[0]
+    here = sorted(neighbours(load_cluster(spec).fabric, "z01-ctsw01")["z01-rtsw001"])[0]
     state = fleet.load("z01-rtsw001")
     state["routes"] = [[prefix, [here if hop == "HERE" else hop for hop in found]] for prefix, found in hops.items()]
     fleet.save("z01-rtsw001", state)
