@@ -147,8 +147,8 @@ class Faults:
 
     def _swap(self, a: str, b: str) -> dict[str, Any]:
         (here, first), (other, second) = self._link(a, None), self._link(b, None)
-        if first == other:
-            raise FabricError(f"{a} and {b} are the two ends of one cable")
+        if second in (here, first):  # both name the same end, or each another one
+            raise FabricError(f"{a} and {b} are on one cable: there is nothing to exchange")
         self._exchange(first, second)
         name = self.plant.port_name
         return {

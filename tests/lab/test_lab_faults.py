@@ -141,6 +141,7 @@ def test_full_disk(faulty_lab: LabUnderTest) -> None:
         (("cut", "atsw001:Ethernet99/1/1"), "has no cable at 'Ethernet99/1/1'"),
         (("cut", "atsw001"), "which cable of atsw001?"),
         (("cut", "atsw001", "z01-rtsw001"), "0 cables join"),
+        (("swap", "atsw001:Ethernet3/1/1", "atsw001:Ethernet3/1/1"), "are on one cable"),
         (("kill-daemon", "atsw001", "ospfd"), "no ospfd runs there"),
         (("drop-ssh", "z01-r001-h1"), "has no sshd"),
         (("restore", "99"), "there is no fault 99"),
