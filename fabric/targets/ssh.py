@@ -115,11 +115,13 @@ def explained(error: BaseException, name: str, login: Login | None = None) -> De
     if isinstance(error, DeviceError):
         return error
     where = f"{name} ({login.host}:{login.port})" if login else name
-    for cause in _causes(error):
+    causes = list(_causes(error))
+    for cause in causes:
         said = _known(cause, where, name, login)
         if said is not None:
             return said
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    lines = (line.strip() for cause in causes for line in str(cause).splitlines())
+    first = next(filter(None, lines), type(error).__name__)
     return DeviceError(f"{where}: SSH failed: {first}")
 
 

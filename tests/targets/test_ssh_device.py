@@ -115,6 +115,12 @@ def test_a_connection_that_is_cut_in_mid_copy_is_no_refusal_of_the_device(server
     connection.close()
 
 
+def test_a_key_file_that_holds_no_key_is_told_as_such(server: SshServer, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("root:*:19000\n")
+    assert "not a valid" in _failure(server, tmp_path, key_file=str(key), password=None)
+
+
 @pytest.mark.parametrize(
     "error", [OSError("Socket is closed"), EOFError(), SSHException("Server connection dropped: ")]
 )
@@ -144,7 +150,7 @@ def test_the_host_key_for_trust_is_what_ssh_keygen_says(server: SshServer, tmp_p
 
 def test_a_target_without_driver(server: SshServer, tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="no driver"):
-        open_device(DeviceRef("x", "x", "opensm"), "qm9700", server.login(tmp_path), bytes)
+        open_device(DeviceRef("x", "x", "nos"), "m", server.login(tmp_path), bytes)
 
 
 def test_netmiko_is_imported_only_when_a_device_is_reached() -> None:
