@@ -77,7 +77,7 @@ def _change(device: str, spec: Path, state: str, options: dict[str, Any]) -> tup
     if not (options["auto_approve"] or (plan.exit_code == 0 and not write) or ask(f"Set {device} to {state}?")):
         return live, 1
     if write:
-        write_atomic(spec, text.encode(), spec.stat().st_mode & 0o777)
+        write_atomic(spec.resolve(), text.encode(), spec.stat().st_mode & 0o777)
         click.echo(f"{spec} now says that {device} is {state}")
     elif text != _text(spec):
         click.echo(f"{spec} is not changed: the next apply of it undoes this (--write makes it last)")

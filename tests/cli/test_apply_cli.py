@@ -310,7 +310,11 @@ def test_drain_waits_for_the_neighbours(fabric_cli: Cli, spec: Path, fleet: Flee
 @pytest.mark.parametrize(
     ("hops", "code", "words"),
     [
-        ({"10.9.0.0/24": ["HERE", "10.64.0.99"]}, 1, "not safe yet: 1 of 4 neighbours still shares 1 route over z01-ctsw01"),
+        (
+            {"10.9.0.0/24": ["HERE", "10.64.0.99"]},
+            1,
+            "not safe yet: 1 of 4 neighbours still shares 1 route over z01-ctsw01",
+        ),
         ({"10.9.0.0/24": ["HERE"]}, 2, "knows no other way"),
         ({"10.9.0.0/24": ["10.64.0.99"]}, 0, "safe: none of its 4 neighbours"),
     ],
@@ -340,6 +344,13 @@ def test_drain_write_keeps_comments_and_undrain_takes_it_back(fabric_cli: Cli, s
     assert fabric_cli("undrain", "z01-ctsw01", spec, "--auto-approve", "--write").exit_code == 0
     assert spec.read_text() == before
     assert fabric_cli("drift", spec).exit_code == 0
+
+
+def test_drain_write_through_a_link(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
+    link = spec.with_name("link.yaml")
+    link.symlink_to(spec.name)
+    fabric_cli("drain", "z01-ctsw01", link, "--auto-approve", "--wait", 0, "--write")
+    assert (link.is_symlink(), "state: drained" in spec.read_text()) == (True, True)
 
 
 def test_a_drained_run_is_resumed_by_its_own_spec(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
