@@ -196,15 +196,18 @@ def test_nobody_waits_any_more(plugin: Any) -> None:
 def test_reader_gone(plugin: Any) -> None:
     """In a process of its own: it is about standard output."""
     read, write = os.pipe()
+    wait, go = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.dup2(write, 1)
         os.close(write)
         before = plugin.reader_gone()
         os.close(read)
+        os.close(go)
+        os.read(wait, 1)  # until the parent has closed its end too
         os._exit(10 * before + plugin.reader_gone())
-    os.close(write)
-    os.close(read)
+    for end in (write, read, go, wait):
+        os.close(end)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) in (1, 11)
 
 

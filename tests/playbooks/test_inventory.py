@@ -122,7 +122,7 @@ def test_large_cluster_takes_little() -> None:
     inventory = InventoryData()
     start = time.process_time()
     large = ROOT / "inventories" / "roce-24k" / "cluster.yaml"
-    plugin.fill(inventory, plugin.load(str(large)), str(large))
+    plugin.fill(inventory, plugin.designed(plugin.load(str(large))), str(large))
     assert time.process_time() - start < 3
     assert (len(inventory.groups["switches"].get_hosts()), len(inventory.groups["gpu_hosts"].get_hosts())) == (
         1708,
