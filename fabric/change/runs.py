@@ -142,6 +142,14 @@ def open_journal(folder: Path, clock: Clock) -> Journal:
     return Journal(folder / NAME, clock)
 
 
+def began(state: Path, name: str) -> bool:
+    """Whether anything of a run is on disk: one whose first line could not be written can be neither resumed nor rolled back."""
+    try:
+        return (state / FOLDER / name / NAME).stat().st_size > 0
+    except OSError:
+        return False
+
+
 def list_runs(state: Path, damaged: Callable[[FabricError], None] = lambda _error: None) -> Iterator[RunRecord]:
     """All runs that began, the oldest first. A journal that cannot be read goes to `damaged`, and holds up no other run."""
     for name in _names(state):

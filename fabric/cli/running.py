@@ -15,6 +15,7 @@ import click
 
 from fabric.change.control import Control, Options
 from fabric.change.events import Ended, Event, RunStarted, WaveEnded
+from fabric.change.runs import began
 from fabric.cli.live import state_folder
 from fabric.cli.progress import exit_code, observer, what_next
 
@@ -50,7 +51,7 @@ def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: b
     with stopping(one.control):
         ended = work()
     back = bool(runs) and runs[-1].verb == "rollback"
-    after = "" if dry_run or not runs else what_next(
+    after = "" if dry_run or not runs or not began(one.state, runs[-1].run) else what_next(
         runs[-1].run, ended, back=back, unhealthy=bool(problems), where=_where(one)
     )  # fmt: skip
     if after and not as_json:

@@ -13,8 +13,11 @@ import pytest
 from click.testing import Result
 
 from fabric.change.clock import SystemClock
+from fabric.change.events import Event
+from fabric.change.journal import Journal
 from fabric.change.runs import load_run
 from fabric.cli.live import open_live
+from fabric.errors import FabricError
 from tests.change.fake_fleet import Fleet, fails, lost, refused
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -257,6 +260,18 @@ ANSWERS = [
     (b"yes\n", 0, True), (b"y\n", 1, False), (b"YES\n", 1, False), (b"yes please\n", 1, False), (b" yes\n", 1, False),
     (b"\n", 1, False), (b"\x04", 1, False), (b"yes\x04\x04", 1, False), (b"\x03", 1, False), (b"no\nyes\n", 1, False),
 ]  # fmt: skip
+
+
+def no_space(_journal: Journal, _event: Event) -> None:
+    raise FabricError("cannot write the journal: no space left on the device")
+
+
+def test_a_run_that_never_began_is_not_to_be_resumed(
+    fabric_cli: Cli, spec: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Journal, "append", no_space)
+    done = fabric_cli("apply", spec, "--auto-approve")
+    assert (done.exit_code, "no space left" in done.stdout, "fabric runs" in done.stderr) == (1, True, False)
 
 
 @pytest.mark.parametrize(("typed", "code", "changed"), ANSWERS)
