@@ -14,7 +14,15 @@ from fabric.words import counted
 
 def problems(tree: Tree) -> list[FabricError]:
     """All that is wrong, in the spec's order."""
-    return [*_services(tree), *_lmc(tree), *_sharp(tree), *_engines(tree), *_switch_sm(tree), *site_problems(tree)]
+    return [
+        *_services(tree),
+        *_lmc(tree),
+        *_sharp(tree),
+        *_engines(tree),
+        *_sm_hosts(tree),
+        *_switch_sm(tree),
+        *site_problems(tree),
+    ]
 
 
 def _services(tree: Tree) -> Iterator[DesignError]:
@@ -97,6 +105,9 @@ def _engines(tree: Tree) -> Iterator[DesignError]:
         )
     if len(set(engines)) != len(engines):
         yield DesignError(path, "names an engine twice")
+    if "file" in engines:
+        text = "the engine 'file' wants a dump of forwarding tables, which is not rendered: opensm would take minhop"
+        yield DesignError(path, text, hint="another engine")
     if "ftree" in engines and tree.tiers == 1 and not backend.routing.fallback:
         yield DesignError(path, "ftree wants 2 to 8 ranks of switches, one leaf is 1", hint="minhop")
     adaptive = manager.adaptive_routing
@@ -111,6 +122,25 @@ def _engines(tree: Tree) -> Iterator[DesignError]:
         )
     if adaptive.shield == "pfrn" and not set(engines) & {"ar_updn", "ar_ftree"}:
         yield DesignError((*where, "shield"), "pFRN works with ar_updn and ar_ftree only")
+
+
+def _sm_hosts(tree: Tree) -> Iterator[DesignError]:
+    """Each SM is on a box of its own: two on one are no standby of each other, and would get the same files."""
+    hosts, reached = set[str](), dict[str, str]()
+    for index, entry in enumerate(tree.spec.infiniband.subnet_manager.hosts):
+        if entry.host is None:
+            continue
+        path = ("backend", "subnet_manager", "hosts", index)
+        if entry.host in hosts:
+            yield DesignError(
+                (*path, "host"), f"{entry.host} is declared twice", hint="one SM a host; a standby is on another one"
+            )
+            continue
+        hosts.add(entry.host)
+        address = entry.address or entry.host
+        if address in reached:
+            yield DesignError((*path, "address"), f"{entry.host} and {reached[address]} are both reached at {address}")
+        reached[address] = entry.host
 
 
 def _switch_sm(tree: Tree) -> Iterator[DesignError]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fabric.design.ib.model import Flavour, QosTables, Subnet, SubnetManager
 from fabric.design.suggest import near
 from fabric.errors import DesignError
-from fabric.spec.ib_subnet import SubnetManagement
+from fabric.spec.ib_subnet import SmKeys, SubnetManagement
 from fabric.spec.infiniband import InfinibandBackend
 from fabric.targets.opensm import paths
 from fabric.targets.opensm.keys import known_keys, nvidia_keys
@@ -159,11 +159,17 @@ def _congestion(declared: SubnetManagement) -> Pairs:
 def _options(subnet: Subnet, declared: SubnetManagement, taken: set[str]) -> Pairs:
     """The spec's free options. What the file already says cannot be said a second time."""
     found: dict[str, str] = {}
+    keys = SmKeys.model_fields
     for place, options in (("routing", subnet.routing.options), ("subnet_manager", declared.options)):
         for name, value in options.items():
             path = ("backend", place, "options", name)
             if name in found:
                 raise DesignError(path, f"{name} is given in both routing.options and subnet_manager.options")
+            if name in keys:
+                hint = f"name the secret under backend.subnet_manager.keys: {{{name}: ...}}"
+                raise DesignError(
+                    path, f"{name} is a secret, which cannot stand in the spec or in rendered files", hint=hint
+                )
             if name in taken:
                 hint = "declare it there, not as an option"
                 raise DesignError(path, f"{name} follows from the rest of the spec", hint=hint)
