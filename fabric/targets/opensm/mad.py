@@ -118,9 +118,13 @@ class SubnetReader:
         found = self._read(requests, parse.sm_info)
         return {(key[0], key[1]): info for key, info in found.items()}
 
-    def managers(self, topology: Topology) -> dict[End, SmInfo | None]:
-        """SMInfo of every port that says it holds a subnet manager (IsSM), standbys too."""
-        return self.sm_info(topology, [end for end, info in topology.ports.items() if info.is_sm])
+    def managers(self, topology: Topology, declared: Iterable[End] = ()) -> dict[End, SmInfo | None]:
+        """SMInfo of every port that says it holds a subnet manager (IsSM), standbys too, and of the `declared` ports.
+
+        A port may lose the bit while its SM answers: in the simulator a cable that is pulled and put back clears it.
+        """
+        ends = dict.fromkeys(end for end, info in topology.ports.items() if info.is_sm)
+        return self.sm_info(topology, [*ends, *(end for end in declared if end not in ends)])
 
     def _read(self, requests: Iterable[Request], read: Callable[[bytes], T]) -> dict[Key, T | None]:
         """Answers by the requests' keys; None for none, or for garbage."""

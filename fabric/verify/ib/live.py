@@ -36,9 +36,9 @@ class LiveReads:
         """See Reads."""
         return self.reader.discover()
 
-    def managers(self, topology: Topology) -> Sequence[SmInfo]:
+    def managers(self, topology: Topology, declared: Sequence[End]) -> Sequence[SmInfo]:
         """See Reads."""
-        return [info for info in self.reader.managers(topology).values() if info is not None]
+        return [info for info in self.reader.managers(topology, declared).values() if info is not None]
 
     def lfts(self, topology: Topology) -> Lfts:
         """See Reads."""

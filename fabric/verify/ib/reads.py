@@ -64,8 +64,8 @@ class Reads(Protocol):
         """All nodes, by directed routes, so without need of an SM."""
         ...
 
-    def managers(self, topology: Topology) -> Sequence[SmInfo]:
-        """All subnet managers that answer, standbys too."""
+    def managers(self, topology: Topology, declared: Sequence[End]) -> Sequence[SmInfo]:
+        """All subnet managers that answer, standbys too. The `declared` ports are asked whether or not they say that they hold one."""
         ...
 
     def lfts(self, topology: Topology) -> Lfts:

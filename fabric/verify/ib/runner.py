@@ -40,7 +40,11 @@ def observe(
     return Observed(
         reads.simulated,
         topology,
-        part(("sm", "partitions"), "asks the subnet managers", lambda: reads.managers(topology)),
+        part(
+            ("sm", "partitions"),
+            "asks the subnet managers",
+            lambda: reads.managers(topology, _declared(subnet, topology, matched)),
+        ),
         part(("routing",), "reads the forwarding tables", lambda: reads.lfts(topology)),
         part(("partitions",), "reads the P_Key tables", lambda: reads.pkeys(topology, ports_of(subnet, matched.guid))),
         part(("qos",), "reads SL2VL and VLArb", lambda: reads.qos(topology, qos_ports(topology) if subnet.qos else [])),
@@ -48,6 +52,12 @@ def observe(
         reads.texts(subnet.managers) if {"sm", "partitions"} & set(checks) else {},
         part(("qos",), "asks for sample paths", lambda: _paths(subnet, topology, matched, reads)),
     )
+
+
+def _declared(subnet: Subnet, topology: Topology, matched: Matched) -> list[End]:
+    """The ports of the declared subnet managers, as far as they are there."""
+    ends = [(matched.guid[manager.hca.name], 1) for manager in subnet.managers if manager.hca.name in matched.guid]
+    return [end for end in ends if end in topology.ports]
 
 
 def _cabled(subnet: Subnet, topology: Topology, matched: Matched) -> list[End]:

@@ -68,6 +68,7 @@ def test_every_read() -> None:
     assert {end: info and (info.guid, info.priority, info.state) for end, info in managers.items()} == {
         (HCA, 1): (HCA + 1, 14, "master")
     }
+    assert list(subnet.managers(topology, [(HCA + 16, 1), (HCA, 1)])) == [(HCA, 1), (HCA + 16, 1)]
 
 
 def deaf(attribute: int, *, times: int = 10**6, lid_only: bool = False) -> Change:

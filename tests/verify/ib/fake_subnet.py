@@ -79,6 +79,7 @@ class FakeSubnet:
         self.stdout = {m.host: stdout_of(subnet, m) for m in subnet.managers}
         self.log: dict[str, str | None] = {m.host: None for m in subnet.managers}
         self.dead: set[str] = set()
+        self.no_is_sm: set[int] = set()
         self.levels: dict[int, int] | None = {0x1001: 1}
 
     def plug(self, one: Place, other: Place) -> None:
@@ -153,10 +154,16 @@ class FakeSubnet:
         info = self.port.get((name, number), UP)
         return dataclasses.replace(info, lid=self.lid[name]) if number == 0 or name not in self.size else info
 
-    def managers(self, topology: Topology) -> Sequence[SmInfo]:
-        """See Reads: those that are reached."""
+    def managers(self, topology: Topology, declared: Sequence[End]) -> Sequence[SmInfo]:
+        """See Reads: those that are reached, and whose port says that it holds one or is asked anyway."""
         there = set(topology.port_guid.values())
-        return [sm for sm in self.sms if sm.guid in there or sm.guid not in self.subnet.name_of]
+        asked = {topology.port_guid[end] for end in declared}
+        return [
+            sm
+            for sm in self.sms
+            if sm.guid not in self.subnet.name_of
+            or (sm.guid in there and (sm.guid not in self.no_is_sm or sm.guid in asked))
+        ]
 
     def lfts(self, topology: Topology) -> Lfts:
         """See Reads: as a good engine routes what is there, then `routes` over it."""

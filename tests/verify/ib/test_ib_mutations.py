@@ -219,6 +219,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
     # sm
     "master-dead": (sms(None, {"state": "master"}), ["FAIL sm.master"]),
     "handed-over": (sms({"state": "standby"}, {"state": "master"}), ["FAIL sm.master"]),
+    "is-sm-lost": (lambda fake: fake.no_is_sm.update(sm.guid for sm in fake.sms), []),
     "nobody-master": (sms({"state": "discovering"}, {}), ["FAIL sm.master"]),
     "two-masters": (sms({}, {"state": "master"}), ["FAIL sm.master"]),
     "standby-dead": (sms({}, None), ["FAIL sm.standby"]),
