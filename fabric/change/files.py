@@ -63,7 +63,7 @@ def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
     A device, a pipe or a socket of that name stays: a rename would put a file in the place of /dev/null for everybody.
     """
     try:
-        _refuse_special(path)
+        require_regular(path)
         folder = os.fspath(path.parent)
         temporary = write_temporary(folder, path.name, content, mode, fsync=True)
         try:
@@ -81,7 +81,8 @@ def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
         raise cannot("write", path, error) from error
 
 
-def _refuse_special(path: Path) -> None:
+def require_regular(path: Path) -> None:
+    """Raises OSError (EINVAL) when `path` is something that a file must not take the place of: a device, a pipe, a socket."""
     try:
         kind = path.stat().st_mode
     except FileNotFoundError:

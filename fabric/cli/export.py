@@ -41,7 +41,7 @@ def containerlab_command(
     The configurations are those of `fabric render`, without the lines that cEOS refuses. No secret is in them: users get the
     password `admin`. JSON: {schema, out, folder, nodes, links, files}.
     """
-    from fabric.change.files import cannot, write_atomic
+    from fabric.change.files import cannot, require_regular, write_atomic
     from fabric.design.load import load_spec
     from fabric.export.containerlab import Images, containerlab
     from fabric.targets import render_devices
@@ -53,6 +53,7 @@ def containerlab_command(
     folder = out.with_name(out.name + ".d")
     made = containerlab(job.fabric, job, folder.name, images)
     try:
+        require_regular(out)
         for path, text in made.files.items():
             target = out.parent / path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -207,3 +207,11 @@ def test_wrong_spec_is_one_line(tmp_path: Path, fabric_cli: Callable[..., Result
     assert done.exit_code == 1
     assert all(re.match(r"error: .*cluster\.yaml:\d+:\d+: ", line) for line in done.stderr.splitlines())
     assert not (tmp_path / "x.clab.yml").exists()
+
+
+def test_not_in_the_place_of_a_device(tmp_path: Path, fabric_cli: Callable[..., Result]) -> None:
+    out = tmp_path / "pipe"
+    os.mkfifo(out)
+    done = fabric_cli("export", "containerlab", LAB, "-o", out)
+    assert (done.exit_code, done.stderr) == (1, f"error: cannot write {out}: it is no regular file\n")
+    assert list(tmp_path.iterdir()) == [out]
