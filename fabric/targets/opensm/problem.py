@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _SHOWN = 60
+_KEY = r"(\b(?:m|sm|sa|cc)_?key)"
+_KEY_SAID = re.compile(
+    rf"(?i){_KEY}(\s*=\s*)[^\s:]+|{_KEY}(\s*:\s*|\s+)(?:0x[0-9a-f]+|[0-9]+)\b|(\bfield ){_KEY}(, .*received: ).*"
+)
+"""How opensm 3.3.23 says a key of the subnet: `m_key = V`, `sm_key V that doesn't match`, `SM_Key: V != SM_Key: V`, and
+`field m_key, ... received: V`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,11 @@ class Collector:
 def shown(text: str) -> str:
     """Untrusted text as it stands in a message: quoted, control characters escaped, cut."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def hidden(line: str) -> str:
+    """A line that opensm wrote, without the values of the subnet's keys: they are secrets, and it says them in errors."""
+    return _KEY_SAID.sub(lambda found: "".join(part for part in found.groups() if part) + "<secret>", line)
 
 
 def decoded(content: bytes, problem: Collector) -> list[str]:

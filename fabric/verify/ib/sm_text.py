@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fabric.targets.opensm.problem import hidden
 from fabric.verify.lldp_names import printable
 
 Topic = Literal["partitions", "engine", "guids", "other"]
@@ -137,7 +138,7 @@ def _complaints(lines: Sequence[str]) -> tuple[Complaint, ...]:
         match = _LINE.match(line) if "] 0x01 -> " in line or any(word in line for word in _BAD) else None
         if match is None:
             continue
-        said = printable(match.group("text").strip(), _LONGEST)
+        said = hidden(printable(match.group("text").strip(), _LONGEST))
         if not _HARMLESS.search(said) and (match.group("level") == "01" or _TOLD.search(said)):
             topic: Topic = next((name for name, pattern in _TOPICS if pattern.search(said)), "other")
             counted[topic, said] = counted.get((topic, said), 0) + 1
@@ -160,4 +161,4 @@ def _last_sweep(lines: Sequence[str]) -> Sequence[str]:
 
 
 def _each(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(printable(item, _LONGEST) for item in items))
+    return tuple(dict.fromkeys(hidden(printable(item, _LONGEST)) for item in items))

@@ -269,6 +269,16 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
         [],
     ),
     "bad-pkey-trap": (log("0x01 -> log_trap_info: Received Generic Notice type:2 num:257 (Bad P_Key) Producer:1"), ["FAIL sm.log"]),
+    "keys-in-the-log": (
+        log("0x01 -> smi_rcv: ERR 2F18: Got SM (0,1) with sm_key 0xbeef that doesn't match",
+            "0x01 -> x: MAD SM_Key: 0xbeef != SM_Key: 0x5; ignored"),
+        ["FAIL sm.log"],
+    ),
+    "key-rejected": (
+        stdout("-E- Parsing error in field m_key, expected numeric input received: beef\n"
+               " Invalid Cached Option Value:sm_key = beef:Using Default:1"),
+        ["FAIL sm.rejected", "FAIL sm.rejected"],
+    ),
     "duplicate-guid": (log("0x01 -> ni_rcv_set_links: ERR 0D01: Found duplicated node."), ["FAIL sm.log"]),
     "history": (
         log("0x01 -> ni_rcv_set_links: ERR 0D01: Found duplicated node.", "0x02 -> SUBNET UP", "0x02 -> SUBNET UP"), []
