@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabric.targets.device import DeviceError
+from fabric.targets.opensm.problem import hidden
 
 _SM = re.compile(r"sm guid 0x([0-9a-fA-F]{1,16}), activity count \d+ priority (\d{1,2}) state (\d) ")
 _ENGINE = re.compile(r"\b(\S+) tables configured on all switches")
@@ -18,7 +19,7 @@ _PKEYS = re.compile(r"^ *\d+:((?: 0x[0-9a-fA-F]{4})+)\s*$")
 _STANDBY, _MASTER = 2, 3
 _FATAL = (
     "Errors during initialization", "No routing engine able", "cannot find or setup routing engine",
-    "artition configuration in error", "PARSE ERROR", "PARSE WARN", "ERR A", "Failed to setup routing engine",
+    "artition configuration in error", "PARSE ERROR", "PARSE WARN", "ERR A", "ERR 2F18", "Failed to setup routing engine",
 )  # fmt: skip
 _HARMLESS = ("routing engine 'no_fallback'",)
 """opensm says this whenever the fallback to MinHop is forbidden, and forbids it."""
@@ -149,4 +150,4 @@ def _hex(pkeys: frozenset[int]) -> str:
 def _plain(line: str) -> str:
     """A line of the host, without its time and control characters, cut."""
     text = "".join(c if c.isprintable() else "?" for c in line.partition("-> ")[2] or line)
-    return text.strip()[:160]
+    return hidden(text.strip())[:160]

@@ -28,7 +28,7 @@ LINES = 400
 LOG_WORDS = (
     r"Entering [A-Z]+ state|SUBNET UP|tables configured on all switches|Errors during initialization|No routing engine able"
     r"|cannot find or setup routing engine|Failed to setup routing engine|PARSE (ERROR|WARN)|artition configuration in error"
-    r"|ERR A[BC][0-9A-F]{2}"
+    r"|ERR A[BC][0-9A-F]{2}|ERR 2F18"
 )
 STDOUT_WORDS = (
     r"Unrecognized token|Invalid Cached Option|Parsing error|Warning: Cached Option|Error from|Perhaps another"

@@ -31,13 +31,18 @@ def effect_of(etc: str, changed: Mapping[str, tuple[bytes | None, bytes | None]]
 
 
 def restart_keys(old: bytes, new: bytes, flavour: Flavour) -> list[str]:
-    """The keys that differ between two opensm.conf and are read at a start only; a key that nobody knows counts as one."""
+    """The keys that differ between two opensm.conf and are read at a start only; a key that nobody knows counts as one.
+
+    So does one that only one of them holds: at SIGHUP a key that is no longer there keeps its last value (measured), and what comes back
+    from a change must be able to go away again.
+    """
     before, after, known = read_conf(old, flavour), read_conf(new, flavour), known_keys(flavour)
     names = sorted({*before.values, *after.values})
     found = [
         name
         for name in names
-        if _value(before, name) != _value(after, name) and (name not in known or known[name].applies != "sighup")
+        if _value(before, name) != _value(after, name)
+        and (name not in known or known[name].applies != "sighup" or (name in before.values) != (name in after.values))
     ]
     return found or (["cc_ca_cong_setting_*"] if _repeated(old) != _repeated(new) else [])
 

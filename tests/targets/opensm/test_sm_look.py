@@ -59,6 +59,10 @@ def test_place_of_the_sm(own: str, master: str, found: str) -> None:
             [" x -> ftree tables configured on all switches", " x -> SUBNET UP", " x -> Errors during initialization"],
             "opensm says: Errors during initialization",
         ),
+        (
+            [" x -> ftree tables configured on all switches", " x -> SUBNET UP", " x -> ERR 2F18: Got SM (0,1) with sm_key 0x77 that doesn't"],
+            "opensm says: ERR 2F18: Got SM (0,1) with sm_key <secret> that doesn't",
+        ),
     ],
 )
 def test_the_log_of_a_master(log: list[str], found: str) -> None:
@@ -85,6 +89,8 @@ def test_an_answer_that_is_none(answer: str) -> None:
         (CONF, b"partition_config_file /a\n", b"partition_config_file /b\n", "restart"),
         (CONF, b"\n", b"lmc 0\n", "reload"),  # the default, written down
         (CONF, b"\n", b"key_of_nobody 1\n", "restart"),
+        (CONF, b"sa_key 5\n", b"\n", "restart"),  # at SIGHUP it would stay
+        (CONF, b"\n", b"sa_key 5\n", "restart"),  # the way back is the same
         (CONF, b"cc_ca_cong_setting_ccti_timer 0 5\n", b"cc_ca_cong_setting_ccti_timer 0 6\n", "restart"),
         (CONF, b"sm_priority 1\n", None, "stop"),
         (PARTITIONS, b"a", b"b", "reload"),
