@@ -35,6 +35,11 @@ def judge_log(subnet: Subnet, host: str, log: Log, seen: Observed, *, master: bo
         if any(finding.verdict == "fail" for finding in counts):
             told.add("guids")
         yield from counts
+        if log.sweeping:
+            yield _finding(
+                host, "log", "unknown", "its last heavy sweep has not ended: what it says and holds may change, or it stands still",
+                "SUBNET UP after each heavy sweep", "ask again; when it stays so, restart opensm",
+            )  # fmt: skip
     yield from _complaints(host, [bad for bad in log.complaints if bad.topic not in told])
     if not log.verbose:
         yield _finding(

@@ -70,7 +70,8 @@ class Complaint:
 class Log:
     """What the last start did: `engine` that made the tables last, `roots` and `compute` that ftree counted, bad lines, `verbose` bit seen.
 
-    `up`: the subnet was up. Bad lines of sweeps before the last one are history, and left out.
+    `up`: the subnet was up. `sweeping`: its last heavy sweep has not ended (told by the VERBOSE bit only).
+    Bad lines of sweeps before the last one are history, and left out.
     """
 
     engine: str | None
@@ -79,6 +80,7 @@ class Log:
     complaints: tuple[Complaint, ...]
     up: bool
     verbose: bool
+    sweeping: bool
 
 
 def read_stdout(text: str) -> Stdout:
@@ -118,7 +120,18 @@ def read_log(text: str) -> Log:
         _complaints(lines),
         up,
         verbose,
+        _sweeping(lines),
     )
+
+
+def _sweeping(lines: Sequence[str]) -> bool:
+    """A heavy sweep that was begun ends with the subnet up, with errors, or with another SM as master."""
+    for line in reversed(lines):
+        if "INITIATING HEAVY SWEEP" in line:
+            return True
+        if any(word in line for word in ("SUBNET UP", "Errors during initialization", "-> Entering STANDBY")):
+            return False
+    return False
 
 
 def _last(lines: Sequence[str], word: str, pattern: re.Pattern[str]) -> str | None:

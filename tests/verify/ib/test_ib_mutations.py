@@ -274,6 +274,7 @@ TABLE: dict[str, tuple[Break, list[str]]] = {
             "0x01 -> x: MAD SM_Key: 0xbeef != SM_Key: 0x5; ignored"),
         ["FAIL sm.log"],
     ),
+    "stands-still": (lambda fake: fake.log.update(gt0001=good(fake) + "****** INITIATING HEAVY SWEEP ******\n"), ["? sm.log"]),
     "key-rejected": (
         stdout("-E- Parsing error in field m_key, expected numeric input received: beef\n"
                " Invalid Cached Option Value:sm_key = beef:Using Default:1"),
