@@ -17,7 +17,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drain": ("fabric.cli.drain:drain", "Move traffic away from a device; see also undrain."),
     "drift": ("fabric.cli.drift:drift", "Do the live devices still hold what the spec declares?"),
     "explain": ("fabric.cli.explain:explain", "Where a value comes from: formula and source."),
-    "export": ("fabric.cli.export:export", "The design in the forms of other tools: containerlab, ibdiagnet, UFM, Slurm, ibsim."),
+    "export": (
+        "fabric.cli.export:export",
+        "The design in the forms of other tools: containerlab, ibdiagnet, UFM, Slurm, ibsim.",
+    ),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),

@@ -60,7 +60,11 @@ def test_place_of_the_sm(own: str, master: str, found: str) -> None:
             "opensm says: Errors during initialization",
         ),
         (
-            [" x -> ftree tables configured on all switches", " x -> SUBNET UP", " x -> ERR 2F18: Got SM (0,1) with sm_key 0x77 that doesn't"],
+            [
+                " x -> ftree tables configured on all switches",
+                " x -> SUBNET UP",
+                " x -> ERR 2F18: Got SM (0,1) with sm_key 0x77 that doesn't",
+            ],
             "opensm says: ERR 2F18: Got SM (0,1) with sm_key <secret> that doesn't",
         ),
     ],
