@@ -77,6 +77,24 @@ def locked(state: Path, what: str, now: str, *, in_passing: bool = False) -> Ite
         os.close(handle)
 
 
+def holder(state: Path) -> Holder | None:
+    """The other process that holds the cluster's lock now; None when there is none. Leaves the lock as it is."""
+    try:
+        handle = os.open(state / NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        found = _read(handle)
+        return found if found is not None and found.pid != os.getpid() else None
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return None
+
+
 def _read(handle: int) -> Holder | None:
     try:
         raw = json.loads(os.pread(handle, 4096, 0))

@@ -12,6 +12,7 @@ from fabric.change.clock import Clock, run_id
 from fabric.change.events import GOOD, OLD, Ended, Event, Leftover, RunEnded, RunStarted, Step, WaveEnded
 from fabric.change.files import cannot, read_regular, write_atomic
 from fabric.change.journal import NAME, Journal, read_journal
+from fabric.change.lock import holder
 from fabric.change.plan import Plan
 from fabric.change.planfile import load_plan, save_plan
 from fabric.errors import FabricError
@@ -63,7 +64,7 @@ class DeviceRecord:
 @dataclass(slots=True)
 class RunRecord:
     """One run. `ended` is its end as recorded, None when it was killed; `verb` what was done last,
-    `problems` what its gates found.
+    `problems` what its gates found; `running` says that another process is at it.
     """
 
     id: str
@@ -75,12 +76,13 @@ class RunRecord:
     verb: str = ""
     ended: RunEnded | None = None
     problems: list[str] = field(default_factory=list)
+    running: bool = False
 
     @property
     def status(self) -> str:
-        """`complete`, `interrupted` (killed), `incomplete` (stopped, failures), `rolled back`, `dry run`."""
+        """`running`, `complete`, `interrupted` (killed), `incomplete` (stopped, failures), `rolled back`, `dry run`."""
         if self.ended is None:
-            return "interrupted"
+            return "running" if self.running else "interrupted"
         if self.started.dry_run:
             return "dry run"
         held = [d for d in self.devices.values() if d.touched and d.result not in OLD]
@@ -154,7 +156,7 @@ def list_runs(state: Path, damaged: Callable[[FabricError], None] = lambda _erro
     """All runs that began, the oldest first. A journal that cannot be read goes to `damaged`, and holds up no other run."""
     for name in _names(state):
         try:
-            found = _load(state / FOLDER / name, name)
+            found = _load(state, name)
         except FabricError as error:
             damaged(error)
             continue
@@ -167,13 +169,13 @@ def load_run(state: Path, name: str) -> RunRecord:
     names = _names(state)
     if name == "last":
         for last in reversed(names):
-            found = _load(state / FOLDER / last, last)
+            found = _load(state, last)
             if found is not None:
                 return found
     if name not in names:
         known = f"the last ones are {', '.join(names[-3:])}" if names else "there has been none"
         raise FabricError(f"there is no run {name!r} in {state}", hint=known)
-    found = _load(state / FOLDER / name, name)
+    found = _load(state, name)
     if found is None:
         raise FabricError(f"run {name} never began: its journal is empty")
     return found
@@ -188,7 +190,8 @@ def _names(state: Path) -> list[str]:
         raise cannot("read", state / FOLDER, error) from error
 
 
-def _load(folder: Path, name: str) -> RunRecord | None:
+def _load(state: Path, name: str) -> RunRecord | None:
+    folder = state / FOLDER / name
     run: RunRecord | None = None
     for at, event in read_journal(folder / NAME):
         if isinstance(event, RunStarted) and run is None:
@@ -196,6 +199,11 @@ def _load(folder: Path, name: str) -> RunRecord | None:
         if run is not None:
             run.last = at
             _take(run, at, event)
+    if run is not None and run.ended is None:
+        now = holder(state)
+        run.running = (
+            now is not None and run.last >= now.started
+        )  # one may be planning still, beside a run that was killed
     return run
 
 

@@ -105,6 +105,25 @@ def test_a_killed_process_leaves_a_lock_that_is_recognised(tmp_path: Path) -> No
         assert stale == ""
 
 
+@pytest.mark.parametrize(
+    ("since", "status"), [("2026-01-01T00:00:00Z", "running"), ("9999-01-01T00:00:00Z", "interrupted")]
+)
+def test_a_run_that_another_process_is_at(tmp_path: Path, since: str, status: str) -> None:
+    """A lock that was taken after the last word of a run is about something else."""
+    cluster = killed(tmp_path, "journal", "committed")
+    hold = (
+        "import sys; from pathlib import Path; from fabric.change.lock import locked\n"
+        f"with locked(Path(sys.argv[1]), 'x', '{since}'): print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", hold, str(cluster.state)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert load_run(cluster.state, "last").status == status
+        other.communicate()
+    assert load_run(cluster.state, "last").status == "interrupted"
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path / "state").install()
