@@ -25,7 +25,7 @@ USER = "frr"
 
 _LIB = "/usr/lib/frr"
 
-_ZEBRA = "no zebra nexthop kernel enable\n"
+ZEBRA_LINE = "no zebra nexthop kernel enable\n"
 """Routes carry their next hops themselves. FRR 8.4 loses next-hop objects of the kernel when a carrier goes and comes back, and routes
 that use them are then refused for good ("Nexthop id does not exist")."""
 
@@ -71,7 +71,7 @@ def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str 
 
 def _of_zebra(text: str) -> str:
     """The lines of an integrated configuration that zebra understands: its own, and the blocks of interfaces and VRFs."""
-    kept = [_ZEBRA.rstrip()]
+    kept = [ZEBRA_LINE.rstrip()]
     inside = False
     for line in text.splitlines():
         if not line.startswith((" ", "!", "exit")):
@@ -160,7 +160,7 @@ def reload(node: str, text: str, timeout_s: float = 60.0) -> bool:
     if conf.exists() and conf.read_text(encoding="utf-8") == text:
         return False
     part = conf.with_suffix(".new")
-    part.write_text(_ZEBRA + text, encoding="utf-8")  # compared with the running configuration of all daemons
+    part.write_text(ZEBRA_LINE + text, encoding="utf-8")  # compared with the running configuration of all daemons
     done = subprocess.run(  # noqa: S603
         [
             "/usr/bin/python3", f"{_LIB}/frr-reload.py", "--reload", "--overwrite", "--pathspace", node,

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fabric.lab.frr import ZEBRA_LINE
 from tests.lab.conftest import LabUnderTest, wait_until
 
 pytestmark = pytest.mark.lab
@@ -60,9 +61,11 @@ def test_frr_holds_exactly_what_is_committed(faulty_lab: LabUnderTest) -> None:
 
 def _left(lab: LabUnderTest) -> list[str]:
     """What frr-reload would change. The value 120 is FRR's own default, which it does not show; the seat's host name is vtysh's."""
+    whole = f"/run/frr/{NODE}/whole.conf"  # zebra's own line stands in no file that bgpd reads
+    lab.seat("sh", "-c", f"printf %s '{ZEBRA_LINE}' | cat - /etc/frr/{NODE}/frr.conf > {whole}")
     said = lab.seat(
         "/usr/bin/python3", "/usr/lib/frr/frr-reload.py", "--test", "--pathspace", NODE, "--confdir", "/etc/frr",
-        "--rundir", f"/run/frr/{NODE}", "--bindir", "/usr/bin", "--stdout", f"/etc/frr/{NODE}/frr.conf",
+        "--rundir", f"/run/frr/{NODE}", "--bindir", "/usr/bin", "--stdout", whole,
     ).stdout  # fmt: skip
     habits = ("Lines To", "====", "no hostname", "router bgp", "bgp graceful-restart restart-time 120", "20")
     return [line for line in said.splitlines() if line.strip() and not line.strip().startswith(habits)]

@@ -110,7 +110,7 @@ def test_secrets_are_filled(make_fabric: Callable[..., Fabric], monkeypatch: pyt
 def test_zebra_gets_its_own_lines_only() -> None:
     own = "hostname a\n!\ninterface et1\n ip address 10.0.0.1/31\nexit\n"
     text = own + "route-map X permit 10\n match as 1\nrouter bgp 1\n neighbor a\nip route 0.0.0.0/0 null0\n"
-    assert frr._of_zebra(text) == frr._ZEBRA + own + "ip route 0.0.0.0/0 null0\n"
+    assert frr._of_zebra(text) == frr.ZEBRA_LINE + own + "ip route 0.0.0.0/0 null0\n"
 
 
 def test_frr_answer_is_read_to_its_end(tmp_path: Path) -> None:
