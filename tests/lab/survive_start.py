@@ -22,6 +22,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -34,6 +35,8 @@ from fabric.cli.main import cli, main
 
 _ROOT = Path(__file__).resolve().parents[2]
 _MESSAGE = 1 << 20
+HEAR_S = 0.5
+"""After a stop, before the next step: a signal that was sent meanwhile is heard by the main thread first, in seconds."""
 _NOT_NEEDED = ("fabric.__main__", "fabric.lab", "fabric.export")
 
 
@@ -147,6 +150,7 @@ def _stop_at(step: str, device: str) -> None:
         if record.get("step", record["event"]) == step and record.get("device", "") == device and to_come:
             to_come.clear()
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(HEAR_S)
 
     Journal.append = appended  # type: ignore[method-assign, assignment]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -194,6 +195,23 @@ def test_rollback_while_the_timer_runs(box: FakeFboss, connect: Callable[..., Fb
     assert _state(box) == OLD
     assert box.log == ["config reload", "restart bgpd"] * 2
     device.rollback(staged)
+
+
+def test_rollback_waits_for_a_timer_that_is_at_it(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:
+    """Two that return the old files at once would stand in each other's way."""
+    device = connect()
+    staged = device.stage(_both(box), "r1")
+    device.commit(staged, 300)
+    service = box.folder / "units/fabric-revert-r1.service"
+    (box.folder / "units/fabric-revert-r1.timer").rename(service)
+    assert device.pending()[0].armed
+    ends = threading.Timer(2, service.unlink)
+    ends.start()
+    device.rollback(staged)
+    waited = not service.exists()
+    ends.join()
+    assert waited
+    assert _state(box) == OLD
 
 
 def test_the_timer_returns_the_old_files_by_itself(box: FakeFboss, connect: Callable[..., FbossDevice]) -> None:

@@ -162,6 +162,8 @@ def _confirm(swaps: Sequence[Swap]) -> str:
 def _rollback(swaps: Sequence[Swap]) -> str:
     lines = [
         "[ -e state.staged ] && exit 0",
+        "left=120; firing() { state service active || state service activating; }",
+        'while firing && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done  # the timer is at it',
         "[ -e state.restored ] || sh ./restore.sh || exit $?",
         'systemctl stop "$unit.timer" 2>/dev/null',
         f'state timer active && fail {DIFFERS} "the timer is still active"',

@@ -9,7 +9,9 @@ for folder in {coop}/.fabric-*/; do
   [ -d "$folder" ] || continue
   token=$(basename -- "$folder"); token=${{token#.fabric-}}; state=incomplete
   for known in staged committed restored; do [ -e "$folder/state.$known" ] && state=$known; done
-  echo "ours $token $state $(systemctl is-active "fabric-revert-$token.timer" 2>/dev/null)"
+  armed=$(systemctl is-active "fabric-revert-$token.timer" 2>/dev/null)
+  case "$(systemctl is-active "fabric-revert-$token.service" 2>/dev/null)" in active | activating) armed=active ;; esac  # it is at it
+  echo "ours $token $state $armed"
 done
 for file in /root/.fboss2/agent.conf /home/*/.fboss2/agent.conf; do
   [ -e "$file" ] && echo "session $file"
