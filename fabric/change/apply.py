@@ -110,15 +110,18 @@ class Apply:
         for name, result in fan_out(
             work, names, parallel=options.parallel, deadline_s=deadline, stop=control.abandoned
         ):
-            self._end(result if isinstance(result, Ended) else self._fell(name, result))
+            if isinstance(result, Ended):
+                self._end(result)
+            else:
+                self._end(self._fell(name, result), left=True)
         for name in names:
             if name not in self.ended:
-                self._end(self._left(name))
+                self._end(self._left(name), left=True)
 
-    def _end(self, ended: Ended) -> None:
+    def _end(self, ended: Ended, *, left: bool = False) -> None:
         self.ended[ended.device] = ended
         self.context.ledger.settle(ended.device, changed=ended.result in GOOD or ended.result == self.goal)
-        self.context.stream.tell(ended)
+        (self.context.stream.leave if left else self.context.stream.tell)(ended)
 
     def _fell(self, name: str, error: object) -> Ended:
         """A device whose work ended with an exception: nothing is known but its last step."""

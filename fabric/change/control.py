@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from fabric.change.clock import Clock, SystemClock
 from fabric.change.deferred import Ledger
-from fabric.change.events import Event, Observer, Step
+from fabric.change.events import Ended, Event, Observer, Step
 from fabric.change.gates import GATE_S
 from fabric.change.journal import Journal
 from fabric.change.keep import Keep, keep_nothing
@@ -62,14 +62,20 @@ class Stream:
         self._observers = list(observers)
         self._control = control
         self._lock = threading.Lock()
+        self._left: set[str] = set()
 
     def add(self, observer: Observer) -> None:
         """One more observer."""
         self._observers.append(observer)
 
     def announce(self, event: Step) -> None:
-        """Before a step on a device: raises FabricError when it cannot be put on disk, and then the step must not be taken."""
+        """Before a step on a device: raises FabricError when it cannot be put on disk, and then the step must not be taken.
+
+        So it does for a device that was left: what its end says would not hold any more.
+        """
         with self._lock:
+            if event.device in self._left:
+                raise FabricError(f"{event.device}: nobody waits for it any more")
             try:
                 self._write(event)
             except FabricError as error:
@@ -77,9 +83,17 @@ class Stream:
                 raise
             self._tell(event)
 
+    def leave(self, ended: Ended) -> None:
+        """The end of a device whose work still goes on, unwaited for: its last word, whatever step that work comes to yet."""
+        with self._lock:
+            self._left.add(ended.device)
+        self.tell(ended)
+
     def tell(self, event: Event) -> None:
         """What has happened. A full disk stops the run, but does not make a fact untold."""
         with self._lock:
+            if isinstance(event, Step) and event.device in self._left:
+                return
             try:
                 self._write(event)
             except FabricError as error:

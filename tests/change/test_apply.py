@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from fabric.change.control import Options
+from fabric.change.control import Options, Stream
 from fabric.change.events import Ended, Event, Note, RunEnded, RunStarted, Step, WaveStarted
+from fabric.change.journal import Journal, read_journal
 from fabric.change.lock import locked
 from fabric.change.runs import list_runs, load_run
 from fabric.errors import FabricError
@@ -298,6 +299,17 @@ def test_second_ctrl_c_leaves_devices_to_their_timers(cluster: Cluster) -> None:
     release.set()
     cluster.clock.sleep(400)
     assert cluster.holds(FIRST) == "old"
+
+
+def test_what_a_device_that_was_left_still_does_is_not_told(cluster: Cluster, tmp_path: Path) -> None:
+    """Its thread goes on after its end was written: in the journal that end is the last word."""
+    path, end = tmp_path / "journal.jsonl", Ended(FIRST, "lost")
+    stream = Stream(Journal(path, cluster.clock), [], cluster.control)
+    stream.leave(end)
+    stream.tell(Step(FIRST, "committed"))
+    with pytest.raises(FabricError, match="nobody waits"):
+        stream.announce(Step(FIRST, "confirming"))
+    assert [event for _, event in read_journal(path)] == [end]
 
 
 def test_a_broken_pipe_of_the_progress_stops_the_run_in_order(cluster: Cluster) -> None:
