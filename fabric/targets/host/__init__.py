@@ -1,0 +1,7 @@
+"""GPU hosts: their files, the same whether `fabric render` writes them or Ansible puts them in place."""
+
+from __future__ import annotations
+
+from fabric.targets.host.rendering import CONCERNS, render, render_concern
+
+__all__ = ["CONCERNS", "render", "render_concern"]
