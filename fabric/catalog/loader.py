@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from fabric.catalog.asic import AsicModel, BufferSet
 from fabric.catalog.base import CatalogError, Model
 from fabric.catalog.chassis import LineCard
+from fabric.catalog.distribution import DistributionModel
 from fabric.catalog.parts import CableModel, HostModel, NicModel, RackModel
 from fabric.catalog.ports import PortDef, PortTable, Profile, ProfileTable, expand
 from fabric.catalog.switch import LoadContext, SwitchModel
@@ -28,6 +29,7 @@ KINDS: dict[str, tuple[str, type[Model]]] = {
     "nic": ("nics", NicModel),
     "cable": ("cables", CableModel),
     "rack": ("racks", RackModel),
+    "distribution": ("distributions", DistributionModel),
 }
 """Kind of catalog entry -> (folder of its files, model)."""
 
@@ -91,6 +93,10 @@ class Catalog:
     def rack(self, name: str) -> RackModel:
         """The rack standard `name`."""
         return cast(RackModel, self.get("rack", name))
+
+    def distribution(self, name: str) -> DistributionModel:
+        """The distribution `name` of GPU hosts."""
+        return cast(DistributionModel, self.get("distribution", name))
 
     def buffers(self, switch: str) -> BufferSet:
         """The lossless buffer numbers of an FBOSS switch; raises FabricError for a switch that has none."""

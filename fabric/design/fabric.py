@@ -168,6 +168,10 @@ class Fabric:
             return [*self._ctsw_down(switch), *self._ctsw_up(switch)]
         return list(self._atsw_down(switch))
 
+    def host_ports(self, switch: Switch) -> Iterator[Port]:
+        """The ports of an RTSW towards the NICs of its hosts, by host and rail."""
+        return self._rtsw_down(switch)
+
     def _pair(self, base: int | None, index: int, *, upper: bool, stride: int = 2) -> tuple[int | None, int | None]:
         """(local, peer) address of link `index`: the upper end has the even address."""
         if base is None:

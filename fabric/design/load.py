@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fabric.design.build import design
 from fabric.design.fabric import Fabric
+from fabric.design.hosts.model import HostFleet
 from fabric.design.ib.build import design_subnet
 from fabric.design.ib.model import Subnet
 from fabric.errors import DesignError, FabricError, FabricErrors
@@ -34,6 +35,19 @@ class SubnetCluster:
 
     loaded: Loaded[ClusterSpec]
     subnet: Subnet
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """The spec."""
+        return self.loaded.value
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCluster:
+    """A loaded spec with its hosts (either back end)."""
+
+    loaded: Loaded[ClusterSpec]
+    fleet: HostFleet
 
     @property
     def spec(self) -> ClusterSpec:
@@ -88,6 +102,24 @@ def subnet_of(loaded: Loaded[ClusterSpec]) -> SubnetCluster:
     try:
         with collector_off():
             return SubnetCluster(loaded, design_subnet(loaded.value, loaded.path.parent))
+    except FabricErrors as errors:
+        raise placed(loaded, errors) from None
+    except DesignError as error:
+        raise spec_error(loaded, error) from None
+
+
+def load_fleet(path: Path) -> FleetCluster:
+    """The hosts of the cluster at `path`; FabricError for one that does not say what is installed, and for all that cannot be built."""
+    return fleet_of(load_spec(path))
+
+
+def fleet_of(loaded: Loaded[ClusterSpec]) -> FleetCluster:
+    """The hosts of a loaded spec."""
+    from fabric.design.hosts.build import design_hosts
+
+    cluster = subnet_of(loaded) if loaded.value.backend.kind == "infiniband" else design_loaded(loaded)
+    try:
+        return FleetCluster(loaded, design_hosts(cluster))
     except FabricErrors as errors:
         raise placed(loaded, errors) from None
     except DesignError as error:

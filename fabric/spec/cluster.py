@@ -10,10 +10,13 @@ from fabric.spec.addressing import Addressing, Bgp
 from fabric.spec.backend import Backend, InfinibandBackend, RoceBackend
 from fabric.spec.base import HostLabel, Model
 from fabric.spec.forwarding import Cabling, LoadBalancing, Mtu
+from fabric.spec.hosts import Hosts
 from fabric.spec.management import FbossSettings, Management, Secret
 from fabric.spec.overrides import Override, State
 from fabric.spec.qos import Qos
-from fabric.spec.site import Hosts, Naming, Site
+from fabric.spec.scheduler import Slurm
+from fabric.spec.site import Naming, Site
+from fabric.spec.storage import StorageMount
 
 
 class ClusterSpec(Model):
@@ -32,6 +35,8 @@ class ClusterSpec(Model):
     mtu: Mtu = Field(default_factory=Mtu, description="Packet sizes.")
     cabling: Cabling = Field(default_factory=Cabling, description="Cables by tier.")
     management: Management | None = Field(None, description="Management plane; wanted for RoCE.")
+    storage: list[StorageMount] = Field(default_factory=list, max_length=32, description="What every GPU host mounts.")
+    scheduler: Slurm | None = Field(None, description="Scheduler, or null for none.")
     fboss: FbossSettings = Field(default_factory=FbossSettings, description="FBOSS particulars.")
     overrides: list[Override] = Field(default_factory=list, description="Differences of single devices.")
     state: list[State] = Field(

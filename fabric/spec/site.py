@@ -1,4 +1,4 @@
-"""Where the cluster stands, what its parts are called, and what its hosts are."""
+"""Where the cluster stands, and what its parts are called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from pydantic import Field, field_validator
 
-from fabric.spec.base import DomainName, HostLabel, Model, host_label, sourced
+from fabric.spec.base import DomainName, HostLabel, Model, host_label
 
 # A width has one digit, as names must not grow without bound; 0 stands before it, as blanks are no part of a host name.
 _PART = re.compile(r"\{(?!site:)([a-z]+)(?::(?:0[1-9])?[dx]?)?\}|[a-z0-9-]+")
@@ -59,23 +59,3 @@ def check_pattern(
         raise ValueError(f"pattern {pattern!r} lacks {{{min(missing)}}}, so two {role}s would share a name")
     host_label(pattern.format(**dict.fromkeys(wanted | optional, 7), site="x"))
     return pattern
-
-
-class Hosts(Model):
-    """The GPU hosts."""
-
-    platform: str = Field(
-        description="Host model in the catalog (`fabric catalog list host`).", examples=["grand-teton-h100"]
-    )
-    nic: str | None = Field(
-        None, description="Back-end NIC model (`fabric catalog list nic`); the platform's own when null."
-    )
-    power_w: int | None = sourced(
-        None,
-        "Power that one host may draw; without it only the GPUs' own TDP is counted.",
-        source="no public figure for a whole Grand Teton host was found",
-        status="unverified",
-        unit="W",
-        gt=0,
-        le=100_000,
-    )

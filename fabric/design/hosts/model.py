@@ -7,7 +7,7 @@ Only shapes stand here. `fabric.design.hosts.build` makes them from spec + catal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fabric.design.model import State
@@ -66,9 +66,20 @@ class BackendNic:
 
 
 @dataclass(frozen=True, slots=True)
+class NcclSetting:
+    """One line of /etc/nccl.conf, and where its value comes from ("derived: ...", "hosts.nccl.overrides")."""
+
+    key: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class HostPlan:
-    """One host. `zone` and `rack` as in the fabric (InfiniBand: `zone` is the scalable unit); `block` names what must never reboot at
-    once: the hosts of one rack, or of one scalable unit's leaf group.
+    """One host. `zone` and `rack` as in the fabric (InfiniBand: `zone` is the scalable unit); `unit` is its place in the rack, from 1.
+
+    `block` names what must never reboot at once: the RTSW of one rack's hosts, or the scalable unit ("su001"). `nccl`: lines of
+    /etc/nccl.conf that only this host has, after those of the fleet.
     """
 
     name: str
@@ -79,6 +90,7 @@ class HostPlan:
     block: str
     state: State
     nics: tuple[BackendNic, ...]
+    nccl: tuple[NcclSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +109,13 @@ class RoceQos:
 
 
 @dataclass(frozen=True, slots=True)
-class NcclSetting:
-    """One line of /etc/nccl.conf, and where its value comes from ("derived: ...", "hosts.nccl.overrides")."""
-
-    key: str
-    value: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Mount:
-    """One storage mount. `unit` is the systemd unit's name of the path, escaped ("mnt-scratch"). The rest depends on the kind:
-    `fuse`: binary, arguments (whole argv after the binary, mount point and pool in place), cache directory; `pnfs`: source
-    ("server:/export"), options in the order of /etc/fstab.
+    """One storage mount. `unit` is the systemd unit's name of the path, escaped ("mnt-scratch"). The rest depends on the kind.
+
+    `fuse`: binary, arguments (whole argv after the binary, mount point and pool in place), cache directory, `environment` and `secrets`
+    (variable, name of the secret), `notify` where the client tells systemd that it is ready, `package` that brings the binary.
+    `pnfs`: `sources` ("server:/export"), of which `HostFleet.source_of` chooses a host's (`source` is the first), options in the order
+    of /etc/fstab, `automount`, `timeout_s` of one mount. `probe`: folder that checks may write to, None = they only read.
     """
 
     name: str
@@ -123,6 +129,37 @@ class Mount:
     cache_dir: str = ""
     cache_bytes: int = 0
     before_slurmd: bool = True
+    sources: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+    notify: bool = False
+    package: Package | None = None
+    automount: bool = False
+    timeout_s: int = 90
+    probe: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One package repository. `url` ends with "/"; `key_url` is None where packages are taken unsigned (a lab's own mirror).
+
+    Debian family: a flat repository, `deb [signed-by=...] URL ./`. `exclude`: packages that must not come from it.
+    """
+
+    name: str
+    url: str
+    key_url: str | None
+    exclude: tuple[str, ...] = ()
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value that is set on the hosts (a sysctl, a NIC firmware parameter), and who says so."""
+
+    key: str
+    value: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +179,30 @@ class HostFleet:
     nccl: tuple[NcclSetting, ...]
     mounts: tuple[Mount, ...]
     hosts: Sequence[HostPlan]
+    repositories: tuple[Repository, ...] = ()
+    sysctls: tuple[Setting, ...] = ()
+    firmware: tuple[Setting, ...] = ()
+    """mlxconfig parameters of the back-end NICs, in the order in which they must be set."""
+    front_end: tuple[str, ...] = ()
+    """Front-end interfaces; not matched by prefix."""
+    ntp: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """What is pinned, by software: driver, fabric_manager, cuda, nccl ("2.28.9-1+cuda13.0"), dcgm, doca (not with the inbox stack)."""
+
+    def plan(self, name: str) -> HostPlan:
+        """The host of that name; KeyError when there is none."""
+        found = getattr(self.hosts, "named", None)
+        if found is not None:
+            plan: HostPlan = found(name)
+            return plan
+        return next((host for host in self.hosts if host.name == name), None) or _missing(name)
+
+    @staticmethod
+    def source_of(mount: Mount, host: HostPlan) -> str:
+        """What a pNFS mount of this host mounts: the servers take turns by the host's place, so that growth moves nobody."""
+        sources = mount.sources or (mount.source,)
+        return sources[(host.zone + host.rack + host.unit) % len(sources)]
+
+
+def _missing(name: str) -> HostPlan:
+    raise KeyError(name)

@@ -1,0 +1,90 @@
+"""spec + fabric or subnet -> HostFleet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabric.catalog import HostModel, catalog
+from fabric.design.hosts.model import Distribution, HostFleet, RoceQos
+from fabric.design.hosts.nccl import ECT0, derived, host_lines, merged
+from fabric.design.hosts.rows import IbRows, RoceRows
+from fabric.design.hosts.software import packages_of, repositories_of, versions_of
+from fabric.design.hosts.storage import mount_of
+from fabric.errors import DesignError
+from fabric.spec.cluster import ClusterSpec
+
+if TYPE_CHECKING:
+    from fabric.design.load import Cluster, SubnetCluster
+
+
+def design_hosts(cluster: Cluster | SubnetCluster) -> HostFleet:
+    """The hosts that a designed cluster declares; DesignError where it does not say what is installed, or contradicts itself."""
+    spec = cluster.spec
+    hosts = spec.hosts
+    if hosts.os is None or hosts.software is None or hosts.network is None:
+        raise _undeclared(spec)
+    platform, model = catalog().host(hosts.platform), catalog().distribution(hosts.os)
+    qos = qos_of(spec)
+    return HostFleet(
+        spec=spec,
+        backend=spec.backend.kind,
+        distribution=Distribution(model.name, model.family, model.cuda_repo, model.network),
+        packages=packages_of(model, hosts.software),
+        qos=qos,
+        mtu=mtu_of(cluster),
+        nccl=merged(derived(spec, platform, qos), hosts.nccl.overrides),
+        mounts=tuple(mount_of(mount) for mount in spec.storage),
+        hosts=rows_of(cluster),
+        repositories=repositories_of(model, hosts.software),
+        front_end=tuple(hosts.network.front_end),
+        versions=versions_of(hosts.software),
+    )
+
+
+def _undeclared(spec: ClusterSpec) -> DesignError:
+    missing = [name for name in ("os", "software", "network") if getattr(spec.hosts, name) is None]
+    return DesignError(
+        ("hosts",),
+        f"hosts without {', '.join(missing)} cannot be provisioned",
+        hint="docs/hosts.md shows the keys; switches and subnet managers need none of them",
+    )
+
+
+def rows_of(cluster: Cluster | SubnetCluster) -> RoceRows | IbRows:
+    """The hosts by place, which needs nothing that is installed on them."""
+    from fabric.design.load import SubnetCluster
+
+    if isinstance(cluster, SubnetCluster):
+        return IbRows(cluster.subnet, host_lines(cluster.subnet))
+    return RoceRows(cluster.fabric)
+
+
+def qos_of(spec: ClusterSpec) -> RoceQos | None:
+    """The lossless class as the hosts need it; None for InfiniBand. CNPs travel with network control."""
+    if spec.backend.kind != "roce":
+        return None
+    lossless, control = spec.qos.lossless, spec.qos.control
+    dscp = spec.hosts.nccl.dscp if spec.hosts.nccl.dscp is not None else lossless.dscp[0]
+    ecn = spec.qos.ecn is not None
+    return RoceQos(
+        priority=lossless.pfc_priority,
+        dscps=tuple(lossless.dscp),
+        dscp=dscp,
+        traffic_class=dscp << 2 | (ECT0 if ecn else 0),
+        cnp_dscp=control.dscp[0],
+        cnp_priority=control.traffic_class,
+        dcqcn=ecn,
+    )
+
+
+def mtu_of(cluster: Cluster | SubnetCluster) -> int:
+    """IP MTU of the back-end NICs in bytes; IPoIB: the broadcast group's less 4 of its header (RFC 4391)."""
+    from fabric.design.load import SubnetCluster
+
+    if not isinstance(cluster, SubnetCluster):
+        return cluster.spec.mtu.ip
+    groups = [part.ipoib.mtu for part in cluster.subnet.partitions if part.ipoib is not None]
+    return min(groups, default=2048) - 4
+
+
+__all__ = ["HostModel", "design_hosts", "mtu_of", "qos_of", "rows_of"]
