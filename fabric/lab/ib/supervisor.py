@@ -1,26 +1,21 @@
 """The process that holds an InfiniBand lab: starts ibsim and the SMs, makes faults, and does what the command line asks.
 
 Started by `fabric lab up` as `python -m fabric.lab.ib.supervisor STATE_FOLDER`. With root rights it is process 1 of namespaces of its own,
-as in the Ethernet lab; without, the kernel kills its children when it dies. While the lab comes up, standard input is the lifeline to the
-command that started it.
+as in the Ethernet lab; without, the kernel kills its children when it dies.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import selectors
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import supervisor as ethernet
-from fabric.lab.control import Listener
+from fabric.lab import birth
 from fabric.lab.ib import box, client
 from fabric.lab.ib.faults import Faults
 from fabric.lab.ib.managers import Managers
@@ -28,26 +23,24 @@ from fabric.lab.ib.places import SmPlace
 from fabric.lab.ib.simulator import Simulator
 from fabric.lab.ib.status import status
 from fabric.lab.ib.wiring import Wiring
+from fabric.lab.service import Say, Service
 
-Say = Callable[[str], None]
 _LOOK_S = 1.0
 _TIDY_S = 3.0
 
 
-class Supervisor:
-    """The main loop and the operations."""
+class Supervisor(Service):
+    """The operations on the simulated fabric and its subnet managers."""
 
     def __init__(self, folder: Path, lab: dict[str, Any]) -> None:
-        self.folder, self.lab = folder, lab
+        super().__init__(folder)
+        self.lab = lab
         self.simulator = Simulator(folder, lab)
         self.managers = Managers(folder, lab)
         self.faults = Faults(folder, self.simulator, self.managers, Wiring.read(folder))
-        self.started = time.monotonic()
         self.boxes: dict[str, subprocess.Popen[bytes]] = {}
         self._tidy_at = self.started
-        self.came_up = False
-        self.stopping = False
-        self.operations: dict[str, Callable[[dict[str, Any], Say], dict[str, Any]]] = {
+        self.operations |= {
             "boot": self._boot,
             "converged": lambda request, _say: {"missing": self.managers.missing(request["nodes"])},
             "sweeps": self._sweeps,
@@ -58,24 +51,19 @@ class Supervisor:
             "faults": lambda _request, _say: {"faults": self.faults.listed()},
             "clear": self._clear,
             "tidy": lambda _request, _say: {"clients": self.simulator.forget_dead_clients()},
-            "stop": self._stop,
         }
 
-    def loop(self) -> None:
-        """Serve until told to stop, or until the lifeline breaks."""
-        listener = Listener(self.folder)
-        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))
-        with selectors.DefaultSelector() as selector:
-            selector.register(listener, selectors.EVENT_READ, lambda: listener.serve_one(self._handle))
-            selector.register(0, selectors.EVENT_READ, lambda: self._read_lifeline(selector))
-            while not self.stopping:
-                for key, _ in selector.select(_LOOK_S):
-                    key.data()
-                self.managers.look()
-                if self.simulator.runs() and time.monotonic() > self._tidy_at:
-                    self._tidy()
-                own = [life.process.pid for life in self.managers.lives.values()]
-                _reap_strays([self.simulator.pid, *own, *(each.pid for each in self.boxes.values())])
+    def patience(self) -> float | None:
+        """The logs of the SMs are read this often."""
+        return _LOOK_S
+
+    def turn(self) -> None:
+        """Read on in the logs, forget dead clients of the simulator, bury strays."""
+        self.managers.look()
+        if self.simulator.runs() and time.monotonic() > self._tidy_at:
+            self._tidy()
+        own = [life.process.pid for life in self.managers.lives.values()]
+        _reap_strays([self.simulator.pid, *own, *(each.pid for each in self.boxes.values())])
 
     def _tidy(self) -> None:
         """Ten clients is all that ibsim takes, and it keeps the places of killed ones."""
@@ -84,20 +72,6 @@ class Supervisor:
             self.simulator.forget_dead_clients()
         except FabricError as error:
             print(f"ibsim: {error.message}", flush=True)
-
-    def _read_lifeline(self, selector: selectors.BaseSelector) -> None:
-        said = os.read(0, 64)
-        selector.unregister(0)
-        self.came_up = said.strip() == b"up"
-        if not self.came_up:
-            print("the command that started this lab is gone", flush=True)
-            self.stopping = True
-
-    def _handle(self, request: dict[str, Any], say: Say) -> dict[str, Any]:
-        operation = self.operations.get(str(request.get("op")))
-        if operation is None:
-            raise FabricError(f"an InfiniBand lab does not know {request.get('op')!r}")
-        return {"ok": True, **operation(request, say)}
 
     def _boot(self, _request: dict[str, Any], say: Say) -> dict[str, Any]:
         self.simulator.start(say)
@@ -145,10 +119,6 @@ class Supervisor:
         argv = ["ibqueryerrors", "--clear-errors", "--clear-counts"]
         return {"said": client.run_tool(argv, env, self.folder / "work", request["limit_s"])}
 
-    def _stop(self, _request: dict[str, Any], _say: Say) -> dict[str, Any]:
-        self.stopping = True
-        return {}
-
 
 def _reap_strays(ours: list[int]) -> None:
     """Process 1 inherits what others leave behind; the ends of its own children are waited for where they were started."""
@@ -168,9 +138,9 @@ def main() -> None:
     """Run the supervisor of the lab whose state folder is the argument."""
     folder = Path(sys.argv[1])
     lab = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
-    ethernet.leave(folder, namespaces=lab["namespaces"])
+    birth.leave(folder, namespaces=lab["namespaces"])
     if lab["namespaces"]:
-        ethernet.private_run(folder)
+        birth.private_run(folder)
     supervisor = Supervisor(folder, lab)
     supervisor.loop()
 
