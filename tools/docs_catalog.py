@@ -26,6 +26,7 @@ _HEADS = {
     "nic": "NICs",
     "cable": "Cables and optics",
     "rack": "Racks",
+    "distribution": "Distributions of GPU hosts",
 }
 _SAID_ELSEWHERE = {"name", "title", "notes", "status", "source"}
 Row = tuple[str, str, str, str]
