@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from fabric.targets.host.rendering import CONCERNS, render, render_concern
+from fabric.targets.host.rendering import CONCERNS, render, render_concern, services
+from fabric.targets.host.repositories import keyring_of
 
-__all__ = ["CONCERNS", "render", "render_concern"]
+__all__ = ["CONCERNS", "keyring_of", "render", "render_concern", "services"]

@@ -11,6 +11,8 @@ UNITS = "/etc/systemd/system"
 """Folder of our units and of drop-ins to others' units."""
 LIBEXEC = "/usr/libexec/fabric"
 """Folder of the scripts that our units run."""
+SCRIPT = 0o755
+"""Permission bits of a script."""
 
 
 class File(NamedTuple):
@@ -30,3 +32,6 @@ class Concern(Protocol):
 
     def own(self, fleet: HostFleet, plan: HostPlan) -> Iterable[File]:
         """The files that differ from host to host."""
+
+    def services(self, fleet: HostFleet) -> tuple[str, ...]:
+        """The units that must be enabled and active, in the order in which they start."""

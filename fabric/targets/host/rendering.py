@@ -9,7 +9,8 @@ from fabric.design.hosts.model import HostFleet, HostPlan
 from fabric.design.suggest import near
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact
-from fabric.targets.host import nccl
+from fabric.targets.host import base, cuda, nccl, network, nvidia, rdma, slurm, storage
+from fabric.targets.host.checks import ExpectationWriter
 from fabric.targets.host.concern import Concern, File
 
 ROLE = "host"
@@ -18,7 +19,19 @@ TARGET = "host"
 CONCERNS = ("base", "network", "rdma", "nvidia", "cuda", "nccl", "storage", "slurm", "checks")
 """In the order in which they are put on a host: RDMA before the driver, whose peer-memory module builds against it."""
 
-_MODULES: Mapping[str, Concern] = MappingProxyType({"nccl": nccl})
+_MODULES: Mapping[str, Concern] = MappingProxyType(
+    {
+        "base": base,
+        "network": network,
+        "rdma": rdma,
+        "nvidia": nvidia,
+        "cuda": cuda,
+        "nccl": nccl,
+        "storage": storage,
+        "slurm": slurm,
+    }
+)
+_CHECKS = CONCERNS[-1]
 
 
 class Renderer:
@@ -27,25 +40,36 @@ class Renderer:
     def __init__(self, fleet: HostFleet) -> None:
         self.fleet = fleet
         self._shared: dict[str, tuple[File, ...]] = {}
+        self._writer: ExpectationWriter | None = None
 
     def render(self, plan: HostPlan, concerns: Iterable[str] = CONCERNS) -> list[Artifact]:
-        """The files of one host in the order of the concerns. Raises FabricError for an unknown concern, or one that cannot be."""
+        """The files of one host in the order of the concerns. Raises FabricError for an unknown concern."""
         name = plan.name
-        return [
-            Artifact(name, ROLE, TARGET, file.path, file.content, file.mode, file.secret)
-            for concern in concerns
-            for file in self._files(concern, plan)
-        ]
+        own: dict[str, tuple[File, ...]] = {}
+        files: list[File] = []
+        for concern in concerns:
+            if concern == _CHECKS:
+                files += self._checks(plan, own)
+            else:
+                files += self._shared_files(concern)
+                own[concern] = tuple(_MODULES[concern].own(self.fleet, plan))
+                files += own[concern]
+        return [Artifact(name, ROLE, TARGET, path, content, mode, secret) for path, content, mode, secret in files]
 
-    def _files(self, concern: str, plan: HostPlan) -> Iterable[File]:
-        if concern not in CONCERNS:
+    def _shared_files(self, concern: str) -> tuple[File, ...]:
+        if concern not in _MODULES:
             raise FabricError(f"there is no concern {concern!r} of hosts", hint=near(concern, CONCERNS))
-        module = _MODULES.get(concern)
-        if module is None:
-            return ()
         if concern not in self._shared:
-            self._shared[concern] = tuple(module.shared(self.fleet))
-        return *self._shared[concern], *module.own(self.fleet, plan)
+            self._shared[concern] = tuple(_MODULES[concern].shared(self.fleet))
+        return self._shared[concern]
+
+    def _checks(self, plan: HostPlan, own: Mapping[str, tuple[File, ...]]) -> tuple[File, ...]:
+        """What the checks compare with: it names all other files, so those are made too where nobody asked for them."""
+        if self._writer is None:
+            shared = [file for concern in _MODULES for file in self._shared_files(concern)]
+            self._writer = ExpectationWriter(self.fleet, services(self.fleet), shared)
+        others = [own[name] if name in own else module.own(self.fleet, plan) for name, module in _MODULES.items()]
+        return self._writer.files(plan, [file for files in others for file in files])
 
 
 _last: Renderer | None = None
@@ -60,10 +84,19 @@ def renderer(fleet: HostFleet) -> Renderer:
 
 
 def render(fleet: HostFleet, plan: HostPlan) -> list[Artifact]:
-    """All files of a host, in the order of `CONCERNS`. Raises FabricError for what the spec does not say enough of."""
+    """All files of a host, in the order of `CONCERNS`."""
     return renderer(fleet).render(plan)
 
 
 def render_concern(fleet: HostFleet, plan: HostPlan, concern: str) -> list[Artifact]:
     """The files of one concern of a host. Raises FabricError for an unknown concern."""
     return renderer(fleet).render(plan, (concern,))
+
+
+def services(fleet: HostFleet, concern: str | None = None) -> tuple[str, ...]:
+    """The units that must be enabled and active: of one concern, or of all in their order. FabricError for an unknown concern."""
+    if concern is None:
+        return tuple(name for module in _MODULES.values() for name in module.services(fleet))
+    if concern not in CONCERNS:
+        raise FabricError(f"there is no concern {concern!r} of hosts", hint=near(concern, CONCERNS))
+    return _MODULES[concern].services(fleet) if concern in _MODULES else ()
