@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fabric.lab.eos.grammar_table import EXEC, TABLE
+from fabric.lab.eos.exec_table import EXEC
+from fabric.lab.eos.grammar_table import TABLE
 from fabric.lab.eos.values import Check, check_of
 
 _WORD = re.compile(r"\S+")

@@ -35,6 +35,14 @@ def short_name(interface: str) -> str:
     return interface
 
 
+def dotted(mac: str) -> str:
+    """0000.5e00.5311 for 00:00:5e:00:53:11, as EOS text and LLDP write it; anything else unchanged."""
+    digits = mac.replace(":", "").lower()
+    if re.fullmatch(r"[0-9a-f]{12}", digits) is None:
+        return mac
+    return f"{digits[:4]}.{digits[4:8]}.{digits[8:]}"
+
+
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key that compares numbers by value: Ethernet3/2/1 stands before Ethernet3/10/1."""
     parts = re.split(r"(\d+)", text)
