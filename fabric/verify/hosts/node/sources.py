@@ -15,9 +15,13 @@ class Unseen(Exception):  # noqa: N818 - it says that nothing was seen, not that
 
 @dataclass(frozen=True)
 class Files:
-    """All files of a glob pattern, as path -> text (at most 1 MiB each); none is no error. The pattern is ours, never a device's."""
+    """All files of a glob pattern, as path -> text (at most 1 MiB each); none is no error. The pattern is ours, never a device's.
+
+    `late`: read when all else has been, for what a probe changes (an automount).
+    """
 
     pattern: str
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,27 +62,35 @@ Source = Union[Files, Digest, Command, Probe]  # noqa: UP007 - evaluated by Pyth
 
 
 class Seen:
-    """What was read: texts, or the reason why not."""
+    """What was read: texts, or the reason why not. `now` is when, in seconds since 1970."""
 
-    def __init__(self, found: Mapping[Source, object]) -> None:
+    def __init__(self, found: Mapping[Source, object], now: float = 0.0) -> None:
         self._found = found
+        self.now = now
 
     def text(self, source: Command | Probe) -> str:
-        """The output of a command, or the answer of a probe. Raises Unseen."""
+        """The output of a command, or the answer of a probe. Raises Unseen, also for lines that are cut off: what is left of a number
+        is another number.
+        """
         found = self._get(source)
-        return found if isinstance(found, str) else ""
+        text = found if isinstance(found, str) else ""
+        lines = isinstance(source, Command) and not {"-j", "-json", "json"} & set(source.argv)
+        if lines and text and not text.endswith("\n"):
+            raise Unseen(f"{source.argv[0]}: its answer is cut off" if isinstance(source, Command) else "cut off")
+        return text
 
     def files(self, source: Files | Digest) -> Mapping[str, str]:
         """Path -> text, or digest. Raises Unseen."""
         found = self._get(source)
         return found if isinstance(found, Mapping) else {}
 
-    def file(self, path: str) -> str:
-        """The text of the file of `Files(path)`, without the white space at its end. Raises Unseen, also when it is not there."""
-        found = self.files(Files(path))
-        if path not in found:
-            raise Unseen(f"{path} is not there")
-        return found[path].rstrip()
+    def file(self, source: Files | str) -> str:
+        """The text of one file, without the white space at its end. Raises Unseen, also when it is not there."""
+        files = Files(source) if isinstance(source, str) else source
+        found = self.files(files)
+        if files.pattern not in found:
+            raise Unseen(f"{files.pattern} is not there")
+        return found[files.pattern].rstrip()
 
     def _get(self, source: Source) -> object:
         found = self._found.get(source, Unseen("not read"))
@@ -103,8 +115,8 @@ REBOOT_DUE = Files("/run/fabric/reboot-required.d/*")
 NCCL_CONF = Files("/etc/nccl.conf")
 ENVIRONMENT = Files("/etc/environment")
 DRIVER_LOADED = Files("/proc/driver/nvidia/version")
-MOUNTINFO = Files("/proc/self/mountinfo")
-MOUNTSTATS = Files("/proc/self/mountstats")
+MOUNTINFO = Files("/proc/self/mountinfo", late=True)
+MOUNTSTATS = Files("/proc/self/mountstats", late=True)
 
 # Commands
 GPU_FIELDS = ("index", "pci.bus_id", "name", "memory.total", "driver_version", "persistence_mode")
