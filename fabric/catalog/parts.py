@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from fabric.catalog.base import Evidence, Medium, Model, Sourced, SourcedNames
+from fabric.catalog.health import HostHealth
 
 
 class PcieGroup(Model):
@@ -43,6 +44,7 @@ class HostModel(Model):
     cpus: Sourced[int] | None = None
     height_ou: Sourced[int] | None = Field(default=None, description="height in Open Rack units")
     pcie: PcieGroups | None = None
+    health: HostHealth | None = Field(default=None, description="thresholds of the checks of a host")
     notes: tuple[str, ...] = ()
 
 

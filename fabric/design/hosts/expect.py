@@ -99,7 +99,7 @@ class ExpectedMount:
 @dataclass(frozen=True)
 class ExpectedPlatform:
     """The host model. 0 and "" = the catalog does not say. `gpu` is a part of the GPU's name; `pcie_speed` as /sys says it
-    ("32.0 GT/s"); `max_read_request` in bytes (PCIe MRRS of the NICs).
+    ("32.0 GT/s"); `max_read_request` in bytes (PCIe MRRS of the NICs); `acs_off`: no bridge may have ACS source validation on.
     """
 
     name: str
@@ -110,6 +110,7 @@ class ExpectedPlatform:
     pcie_speed: str = ""
     pcie_width: int = 0
     max_read_request: int = 0
+    acs_off: bool = False
 
 
 @dataclass(frozen=True)

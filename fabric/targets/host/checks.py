@@ -1,10 +1,11 @@
-"""Concern `checks`: /etc/fabric/host.json, what `check-host` compares the running host with."""
+"""Concern `checks`: the program `check-host`, and /etc/fabric/host.json, what it compares the running host with."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from json.encoder import encode_basestring
 from typing import Any
 
 from fabric.catalog import catalog
@@ -18,9 +19,11 @@ from fabric.design.hosts.expect import (
     ExpectedQos,
     ExpectedVersions,
 )
+from fabric.design.hosts.limits import expected_limits, expected_platform
 from fabric.design.hosts.model import BackendNic, HostFleet, HostPlan, Mount
 from fabric.design.ip import fmt4, fmt6
-from fabric.targets.host.concern import File
+from fabric.targets.host import check_host
+from fabric.targets.host.concern import SCRIPT, File
 from fabric.targets.host.rdma import instances
 from fabric.targets.host.storage import kernel_options, unit_of
 from fabric.targets.host.templates import Pattern, gap
@@ -40,7 +43,7 @@ class ExpectationWriter:
         self._patterns: dict[Any, Pattern] = {}
 
     def files(self, plan: HostPlan, own: Sequence[File]) -> tuple[File, ...]:
-        """host.json, beside the host's `own` files, whose digests it holds."""
+        """host.json, beside the host's `own` files, whose digests it holds; and the program that reads it."""
         digests = _digests(own)
         shape = (
             tuple(
@@ -54,7 +57,8 @@ class ExpectationWriter:
         if pattern is None:
             pattern = self._patterns[shape] = Pattern(expect.dumps(self._marked(plan, digests)).encode())
         values = self._values(plan, digests)
-        return (File(expect.PATH, pattern.fill({name: _escaped(value) for name, value in values.items()})),)
+        text = pattern.fill({name: _escaped(value) for name, value in values.items()})
+        return (File(expect.PATH, text), File(check_host.PATH, check_host.check_host(), SCRIPT))
 
     def expectation(self, plan: HostPlan, own: Sequence[File]) -> Expectation:
         """What the host should look like. A file with a secret is not compared: its text on the host is another."""
@@ -100,6 +104,7 @@ class ExpectationWriter:
             nccl={setting.key: setting.value for setting in (*fleet.nccl, *plan.nccl)},
             files={**self._shared, **{path: gap(f"file {path}") for path in digests}},
             mounts=tuple(_mount(mount) for mount in fleet.mounts),
+            limits=expected_limits(catalog().host(hosts.platform)),
         )
 
 
@@ -110,18 +115,13 @@ def _digests(files: Sequence[File]) -> dict[str, str]:
 
 def _escaped(text: str) -> str:
     """Text as it stands inside the quotes of JSON."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return encode_basestring(text)[1:-1]
 
 
 def _platform(fleet: HostFleet) -> ExpectedPlatform:
-    model = catalog().host(fleet.spec.hosts.platform)
-    request = fleet.spec.hosts.tuning.max_read_request
-    return ExpectedPlatform(
-        name=model.name,
-        gpus=int(model.gpus.value),
-        gpu=model.gpu.split()[0],
-        max_read_request=request or 0,
-    )
+    tuning = fleet.spec.hosts.tuning
+    model = expected_platform(catalog().host(fleet.spec.hosts.platform))
+    return replace(model, max_read_request=tuning.max_read_request or 0, acs_off=tuning.acs == "off")
 
 
 def _nic(fleet: HostFleet, nic: BackendNic) -> ExpectedNic:

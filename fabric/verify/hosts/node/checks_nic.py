@@ -299,7 +299,7 @@ class Acs(Check):
     cases = ("NVIDIA/nccl#304", "NVIDIA/nccl#606", "NVIDIA/nccl#2079", "NVIDIA/nccl#523")
 
     def needs(self, want: Expectation) -> Sequence[Source]:
-        return [src.LSPCI] if want.platform.gpus else []
+        return [src.LSPCI] if want.platform.acs_off else []
 
     def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
         devices = lspci(seen.text(src.LSPCI))

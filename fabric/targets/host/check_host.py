@@ -1,20 +1,25 @@
-"""`check-host` as one file: a zip that Python runs. Equal sources give equal bytes."""
+"""`check-host` as one file: a zip that Python runs, with the sources of `fabric.verify.hosts.node`. Equal sources give equal bytes.
+
+The sources are read as files, not imported: they belong to a room above this one, and are the host's program, not ours.
+"""
 
 from __future__ import annotations
 
+import functools
 import io
 import zipfile
 from pathlib import Path
 
 SHEBANG = b"#!/usr/bin/python3\n"
 PATH = "/usr/libexec/fabric/check-host"
-"""Where the role `checks` puts it on a host, mode 0755."""
+"""Where it stands on a host, mode 0755."""
 _MAIN = "import sys\n\nfrom fabric.verify.hosts.node.main import main\n\nsys.exit(main())\n"
 _PACKAGES = ("", "design", "design/hosts", "verify", "verify/hosts")
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The earliest that a zip can say; a real date would make the bytes differ."""
 
 
+@functools.cache
 def check_host() -> bytes:
     """The file's bytes: the package `node`, the schema of its expectation, and the empty rooms around them."""
     top = Path(__file__).resolve().parents[2]
