@@ -27,10 +27,17 @@ from fabric.lab.state import Lab
     metavar="RELEASE",
     help="What the EOS switches run, like 4.30.1F: before 4.32 a pending commit looks otherwise.",
 )
+@click.option(
+    "--boot",
+    multiple=True,
+    metavar="GLOB",
+    help="Boot these hosts as machines for Ansible to provision (repeatable); the first time an image is made.",
+)
 @click.option("--timeout", "timeout_s", default=300.0, show_default=True, help="Seconds to wait.")
 def up(
-    spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: bool, eos_release: str, timeout_s: float
-) -> None:
+    spec: Path, *, blank: bool, subset: tuple[str, ...], aggregation_nodes: bool, eos_release: str, boot: tuple[str, ...],
+    timeout_s: float,
+) -> None:  # fmt: skip
     """Boot the cluster that SPEC declares; no vendor image is needed. RoCE needs root, network namespaces, FRR, lldpd and OpenSSH;
     InfiniBand needs ibsim, opensm and infiniband-diags, and root only for SSH to its SM hosts.
     """
@@ -42,6 +49,8 @@ def up(
             raise FabricError("--eos-release is for RoCE: no switch of an InfiniBand lab runs EOS")
         if subset:
             raise FabricError("--subset is for RoCE: a part of an InfiniBand subnet is another subnet")
+        if boot:
+            raise FabricError("--boot is for RoCE: the hosts of an InfiniBand lab are HCAs of a simulator")
         lab_ib.up(spec, blank=blank, aggregation_nodes=aggregation_nodes, timeout_s=timeout_s)
         return
     if aggregation_nodes:
@@ -56,6 +65,7 @@ def up(
         timeout_s=timeout_s,
         say=lambda text: click.echo(text, err=True),
         eos_release=eos_release,
+        boot=boot,
     )
     click.echo(f"lab {cluster.spec.name} is up in {took:.1f} s")
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import ip_batch, run
 
 BRIDGE = "mgmt"
@@ -22,16 +21,16 @@ LIMBO = "limbo-"
 Socket = tuple[str, str]
 
 
-def bridge_batch(gateway: str, switches: Sequence[str]) -> list[str]:
-    """`ip` commands for the seat: the bridge with the gateway's address, and a port towards each switch."""
+def bridge_batch(gateway: str, nodes: Sequence[Socket]) -> list[str]:
+    """`ip` commands for the seat: the bridge with the gateway's address, and a port towards each node's management interface."""
     lines = [
         "link set lo up",
         f"link add {BRIDGE} type bridge forward_delay 0 stp_state 0 mcast_snooping 0",
         f"addr add {gateway} dev {BRIDGE}",
         f"link set {BRIDGE} up",
     ]
-    for number, name in enumerate(switches):
-        lines.append(f"link add m{number} type veth peer name {MANAGEMENT} netns {name}")
+    for number, (name, interface) in enumerate(nodes):
+        lines.append(f"link add m{number} type veth peer name {interface} netns {name}")
         lines.append(f"link set m{number} master {BRIDGE} up")
     return lines
 

@@ -43,11 +43,11 @@ def port_lines(port: str, linux: str, description: str = "") -> list[str]:
     ]
 
 
-def argv(socket: str) -> list[str]:
+def argv(socket: str, config: str = CONFIG, management: str = MANAGEMENT) -> list[str]:
     """The command that runs lldpd in the foreground, on data ports only."""
     return [
-        "/usr/sbin/lldpd", "-d", "-u", socket, "-O", CONFIG,
-        "-I", f"*,!{MANAGEMENT},!lo", "-C", "!*", "-k", "-M", "4",
+        "/usr/sbin/lldpd", "-d", "-u", socket, "-O", config,
+        "-I", f"*,!{management},!lo", "-C", "!*", "-k", "-M", "4",
     ]  # fmt: skip
 
 

@@ -65,6 +65,24 @@ def make_netns(name: str) -> None:
     syscalls.bind("/proc/self/ns/net", netns(name))
 
 
+def make_empty_netns(name: str) -> None:
+    """A named network namespace that no process lives in. OSError with what the kernel refused."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            make_netns(name)
+        except OSError as error:
+            os.write(writer, f"{error}".encode())
+            os._exit(1)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        said = pipe.read()
+    if os.waitpid(child, 0)[1] != 0:
+        raise OSError(f"network namespace {name}: {said}")
+
+
 def set_netns_aside(name: str) -> str:
     """Take the name from a network namespace; returns the name under which it waits for `forget_netns`."""
     aside = f"{name}--"
@@ -200,8 +218,13 @@ def _write_sysctls(kind: str) -> None:
             path.write_text(value, encoding="ascii")
 
 
-def spawn(pid: int, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> int:
-    """Start a program in the node whose process 1 is `pid`; returns its pid. What it prints goes to `log`."""
+def spawn(
+    pid: int, argv: Sequence[str], log: Path, env: Mapping[str, str], into: tuple[str, ...] = syscalls.NAMESPACES
+) -> int:
+    """Start a program in the node whose process 1 is `pid`, in those of its namespaces that `into` names; returns its pid.
+
+    What it prints goes to `log`.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     reader, writer = os.pipe()
     middle = os.fork()
@@ -209,7 +232,7 @@ def spawn(pid: int, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> i
         try:
             os.close(reader)
             out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            syscalls.enter(pid)
+            syscalls.enter(pid, into=into)
             child = os.fork()
             if child == 0:
                 _become(argv, env, out)

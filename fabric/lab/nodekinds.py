@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fabric
 from fabric.lab import lldp
+from fabric.lab.names import MANAGEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ def environment(node: str) -> dict[str, str]:
 
 def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon]:
     """The daemons of a node in the order of starting. `folder` is the node's; `settings` come from its node.json."""
-    found = [Daemon("lldpd", tuple(lldp.argv(settings["lldp_socket"])))]
+    config = settings.get("lldp_config", lldp.CONFIG)
+    found = [
+        Daemon("lldpd", tuple(lldp.argv(settings["lldp_socket"], config, settings.get("management_linux", MANAGEMENT))))
+    ]
     if kind == "host":
         return found
     found.append(Daemon("sshd", ("/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config"))))

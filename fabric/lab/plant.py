@@ -14,7 +14,8 @@ from typing import Any
 from fabric.errors import FabricError
 from fabric.lab import cables, hosts, lldp, node, nodekinds, proc, syscalls
 from fabric.lab.cables import Socket
-from fabric.lab.names import MANAGEMENT, linux_name
+from fabric.lab.machines import image, machine
+from fabric.lab.names import linux_name
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class Plant:
         self.running: dict[str, Running] = {}
         self.ends: dict[Socket, str] = {}
         self.exits: list[str] = []
+        self._again: list[str] = []
+        self._image: int | None = None
         self._described: dict[Socket, str] = {}
 
     # --- places -------------------------------------------------------------------------------------------------------
@@ -94,8 +97,8 @@ class Plant:
     # --- building -----------------------------------------------------------------------------------------------------
     def plug_all(self) -> None:
         """All cables and the management network; the namespaces are there."""
-        switches = [name for name, item in self.nodes.items() if item["kind"] != "host"]
-        proc.ip_batch(cables.bridge_batch(self.lab["gateway"], switches))
+        managed = [(name, self._management(name)) for name, item in self.nodes.items() if item["management"]]
+        proc.ip_batch(cables.bridge_batch(self.lab["gateway"], managed))
         lines = []
         for number, cable in enumerate(self.lab["cables"]):
             a = (cable["a"], self.nodes[cable["a"]]["ports"][cable["a_port"]])
@@ -104,27 +107,52 @@ class Plant:
             self.ends[a], self.ends[b] = f"c{number}a", f"c{number}b"
         proc.ip_batch(lines)
 
+    def _management(self, name: str) -> str:
+        return str(self.settings(name)["management_linux"])
+
+    def is_machine(self, name: str) -> bool:
+        """Is a node a host that is booted?"""
+        return bool(self.spec(name)["machine"])
+
     def power_on(self, name: str) -> None:
         """Namespaces and mounts of a node. Its interfaces come by `plug_all` or from before a reboot."""
         kind = self.nodes[name]["kind"]
         for path in nodekinds.ready_files(kind, self.node_folder(name), self.settings(name)):
             path.unlink(missing_ok=True)
+        if self.is_machine(name):
+            node.make_empty_netns(name)  # all else it gets as it boots
+            return
         pid = node.create(name, kind, self.node_folder(name), nodekinds.BINDS[kind])
         self.running[name] = Running(pid, time.monotonic())
 
     def boot(self, name: str) -> None:
         """Addresses that are the lab's own business, then the daemons."""
         item = self.nodes[name]
-        if item["kind"] == "host":
+        if self.is_machine(name):
+            self._boot_machine(name)
+        elif item["kind"] == "host":
             proc.ip_batch(hosts.host_batch(item["nics"]), netns=name)
         else:
             proc.ip_batch(node.management_batch(item["management"], item["gateway"]), netns=name)
         for daemon in nodekinds.daemons(item["kind"], self.node_folder(name), self.settings(name)):
             self._start(name, daemon)
 
+    def _boot_machine(self, name: str) -> None:
+        if self._image is None:
+            self._image = image.hold(Path(self.lab["image"]))
+        ports = self.nodes[name]["ports"].values()
+        proc.ip_batch(["link set lo up", *(f"link set {port} mtu {machine.FIRST_MTU}" for port in ports)], netns=name)
+        folder = self.node_folder(name)
+        root = machine.assemble(folder, Path(self.lab["image"]))
+        mirror = (self.folder / "mirror", self.settings(name)["mirror"])
+        outer, pid = machine.start(self.folder, name, root, self.log(name, machine.DAEMON), mirror)
+        self.running[name] = Running(pid, time.monotonic(), {machine.DAEMON: outer})
+
     def _start(self, name: str, daemon: nodekinds.Daemon) -> None:
         env = nodekinds.environment(name)
-        pid = node.spawn(self.pid(name), daemon.argv, self.log(name, daemon.name), env)
+        # The lab's own daemons see a machine's network, and nothing else of it.
+        into = ("net",) if self.is_machine(name) else syscalls.NAMESPACES
+        pid = node.spawn(self.pid(name), daemon.argv, self.log(name, daemon.name), env, into)
         self.running[name].daemons[daemon.name] = pid
 
     # --- running ------------------------------------------------------------------------------------------------------
@@ -143,7 +171,10 @@ class Plant:
         for path in nodekinds.ready_files(kind, self.node_folder(name), self.settings(name)):
             if not path.exists():
                 return f"{path.name} is not there yet"
-        if kind != "host" and not _listens(self.pid(name), 22):
+        machine_waits = machine.not_ready(self.pid(name)) if self.is_machine(name) else ""
+        if machine_waits:
+            return machine_waits
+        if self.nodes[name]["management"] and not _listens(self.pid(name), 22):
             return "sshd does not listen yet"
         return ""
 
@@ -173,17 +204,28 @@ class Plant:
     def power_off(self, name: str) -> None:
         """End everything that runs in a node, at once."""
         pid = self.pid(name)
+        daemons = list(self.running[name].daemons.values())
         inside = proc.members(pid)
         del self.running[name]  # so that nobody takes these ends for crashes
-        _kill(pid)
-        self._gone([pid, *inside])
+        for one in (pid, *daemons):
+            _kill(one)
+        self._gone([pid, *daemons, *inside])
+
+    def boot_again(self) -> None:
+        """Boot the machines that have ended in order to boot again."""
+        while self._again:
+            name = self._again.pop()
+            try:
+                self.reboot(name)
+            except (FabricError, OSError) as error:  # nobody waits for an answer here, and the lab goes on
+                print(f"{name} does not boot again: {error}", flush=True)
 
     def reboot(self, name: str) -> None:
         """Power off and on: only the node's disk and its cables stay."""
         item = self.spec(name)
         self.power_off(name)
         aside = node.set_netns_aside(name)
-        interfaces = list(item["ports"].values()) + ([] if item["kind"] == "host" else [MANAGEMENT])
+        interfaces = list(item["ports"].values()) + ([self._management(name)] if item["management"] else [])
         self.power_on(name)
         mtu = {cable["mtu"] for cable in self.lab["cables"]}
         lines = cables.move_batch(interfaces, name)
@@ -203,6 +245,8 @@ class Plant:
         """Name the port for lldpd again, and give a host's NIC its routes back, after another device took the socket."""
         name, linux = socket
         item = self.nodes[name]
+        if self.is_machine(name):
+            return  # its own network service sees the new device
         if item["kind"] == "host":
             names = [nic["name"] for nic in item["nics"]]
             proc.ip_batch(hosts.without_rules(hosts.nic_batch(item["nics"], names.index(linux))), netns=name)
@@ -237,6 +281,9 @@ class Plant:
                         self._note_exit(name, daemon, code)
 
     def _note_exit(self, name: str, daemon: str, code: int) -> None:
+        if daemon == machine.DAEMON and os.waitstatus_to_exitcode(code) == machine.REBOOT:
+            self._again.append(name)
+            return
         self.exits.append(f"{name}: {daemon} ended ({os.waitstatus_to_exitcode(code)})")
         print(self.exits[-1], flush=True)
 
@@ -250,14 +297,17 @@ class Plant:
         for name in self.nodes:
             disk = self.node_folder(name) / node.DISK
             disk.mkdir(exist_ok=True)
-            syscalls.mount("disk", str(disk), "tmpfs", options=f"size={node.DISK_MIB}m,mode=755")
+            size = machine.DISK_MIB if self.is_machine(name) else node.DISK_MIB
+            syscalls.mount("disk", str(disk), "tmpfs", options=f"size={size}m,mode=755")
             _copy(self.node_folder(name) / "startup", disk)
 
 
 def _copy(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         place = target / path.relative_to(source)
-        if path.is_dir():
+        if path.is_symlink():
+            place.symlink_to(path.readlink())
+        elif path.is_dir():
             place.mkdir(exist_ok=True)
         else:
             place.write_bytes(path.read_bytes())

@@ -10,6 +10,7 @@ from fabric.design.load import Cluster
 from fabric.errors import FabricError
 from fabric.lab import bootstrap, lldp, nodekinds, secrets
 from fabric.lab.fboss.install import prepare as fboss_box
+from fabric.lab.machines.prepare import prepare as installed_machine
 from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import run
 from fabric.lab.state import Lab
@@ -23,8 +24,13 @@ KEY = "id_ed25519"
 """File of the operator's key pair in the state folder."""
 
 
-def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool, eos_release: str = "") -> None:
-    """Write everything that the supervisor needs into the lab's state folder; `eos_release` is what EOS switches run, "" the usual one."""
+def prepare(
+    lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool, eos_release: str = "", image: Path | None = None
+) -> None:
+    """Write everything that the supervisor needs into the lab's state folder.
+
+    `eos_release` is what EOS switches run, "" the usual one; `image` is what machines boot.
+    """
     folder = lab.folder
     keygen(folder / KEY, "operator")
     public = (folder / f"{KEY}.pub").read_text(encoding="ascii")
@@ -34,6 +40,9 @@ def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool, e
         place = lab.node_folder(node.name)
         place.mkdir(parents=True)
         lab.logs(node.name).mkdir(parents=True)
+        if node.machine:
+            known.append(installed_machine(place, node, cluster, public))
+            continue
         settings = _node_json(place, node, cluster, eos_release)
         _write(
             place / "files" / lldp.CONFIG.lstrip("/"),
@@ -49,9 +58,14 @@ def prepare(lab: Lab, cluster: Cluster, topology: LabTopology, *, blank: bool, e
     state = folder / "fabric"
     state.mkdir()
     _write(state / "known_hosts", "".join(known))
+    (folder / "mirror").mkdir()
+    named = [f"{node.management.split('/')[0]} {node.name}\n" for node in topology.nodes if node.management]
+    _write(folder / "hosts", "".join(["127.0.0.1 localhost\n", "::1 localhost\n", *named]))
     _write(
         folder / "lab.json",
-        json.dumps({**topology.to_json(), "spec": str(cluster.loaded.path.resolve()), "blank": blank}),
+        json.dumps(
+            {**topology.to_json(), "spec": str(cluster.loaded.path.resolve()), "blank": blank, "image": str(image)}
+        ),
     )
 
 
@@ -61,6 +75,8 @@ def operator_environment(lab: Lab, cluster: Cluster) -> dict[str, str]:
         "FABRIC_USER": OPERATOR,
         "FABRIC_KEY_FILE": str(lab.folder / KEY),
         "FABRIC_STATE": str(lab.folder / "fabric"),
+        "ANSIBLE_PRIVATE_KEY_FILE": str(lab.folder / KEY),
+        "ANSIBLE_SSH_COMMON_ARGS": f"-o UserKnownHostsFile={lab.folder / 'fabric' / 'known_hosts'}",
         **secrets.environment(cluster.spec),
     }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
+from fabric.lab.machines import cgroups
 from fabric.lab.proc import start_time
 
 PID_FILE = "pid"
@@ -70,6 +71,7 @@ class Lab:
 
     def remove(self) -> None:
         """Forget a lab that does not run."""
+        cgroups.remove(self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def logs(self, node: str) -> Path:

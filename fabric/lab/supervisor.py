@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fabric.errors import FabricError
-from fabric.lab import birth, convergence, frr, node, syscalls
+from fabric.lab import birth, cables, convergence, frr, node, syscalls
 from fabric.lab.faults import Faults
 from fabric.lab.plant import Plant
 from fabric.lab.service import Say, Service
@@ -55,6 +54,7 @@ class Supervisor(Service):
         plant = self.plant
         birth.private_run(self.folder)
         _private_frr()
+        syscalls.bind(str(self.folder / "hosts"), "/etc/hosts")  # the seat knows nodes by their names
         plant.make_disks()
         _make_limbo()
         for name in plant.nodes:
@@ -110,16 +110,7 @@ def _private_frr() -> None:
 
 def _make_limbo() -> None:
     """The namespace of unplugged cables, which no process lives in."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            node.make_netns("limbo-")
-        except OSError as error:
-            print(f"limbo: {error}", flush=True)
-            os._exit(1)
-        os._exit(0)
-    if os.waitpid(pid, 0)[1] != 0:
-        raise FabricError("the namespace of unplugged cables could not be made")
+    node.make_empty_netns(cables.LIMBO)
 
 
 def main() -> None:

@@ -63,7 +63,11 @@ def sethostname(name: str) -> None:
     _check(_libc.sethostname(raw, len(raw)), f"sethostname {name}")
 
 
-def enter(pid: int, *, into: tuple[str, ...] = ("ipc", "uts", "net", "pid", "mnt")) -> None:
+NAMESPACES = ("ipc", "uts", "net", "pid", "mnt")
+"""Those of a node, in the order in which they are entered."""
+
+
+def enter(pid: int, *, into: tuple[str, ...] = NAMESPACES) -> None:
     """Enter the namespaces of process `pid`; children then run in its pid namespace. The user namespace comes first when it differs."""
     opened: list[tuple[str, int]] = []
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from ipaddress import IPv4Address
 from typing import Any
 
 from fabric.design.fabric import Fabric
@@ -43,6 +44,8 @@ class LabNode:
     nics: tuple[Nic, ...] = ()
     sessions: tuple[str, ...] = ()
     reach: tuple[str, ...] = ()
+    machine: bool = False
+    """A host that is booted (`fabric.lab.machines`), and configures its NICs by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,10 @@ class LabTopology:
         return asdict(self)
 
 
-def lab_topology(fabric: Fabric, subset: Sequence[str] = ()) -> LabTopology:
+def lab_topology(fabric: Fabric, subset: Sequence[str] = (), boot: Sequence[str] = ()) -> LabTopology:
     """The lab of a fabric. `subset`: globs over device names; hosts follow their RTSW. Planned devices are not booted.
+
+    `boot`: globs over the hosts of the lab that are machines. Each gets an address of the management network that no device has.
 
     Raises FabricError when a glob fits nothing.
     """
@@ -92,10 +97,12 @@ def lab_topology(fabric: Fabric, subset: Sequence[str] = ()) -> LabTopology:
     for link in links:
         if link.tier == "host":
             nics[link.b].append(link)
+    machines = dict(zip(_machines(list(hosts), boot), _free_addresses(fabric), strict=False))
     length = fabric.spec.mgmt.network.prefixlen
     nodes = [
-        *_switch_nodes(fabric, booted, links, ports, length),
-        *(_host_node(name, nics[name], ports[name]) for name in hosts),
+        *_switch_nodes(fabric, booted, [link for link in links if link.b not in machines], ports, length),
+        *(_host_node(name, nics[name], ports[name]) for name in hosts if name not in machines),
+        *(_machine_node(fabric, name, ports[name], f"{fmt4(machines[name])}/{length}") for name in machines),
     ]
     return LabTopology(
         fabric.spec.name,
@@ -110,6 +117,21 @@ def _chooser(names: Sequence[str], subset: Sequence[str]) -> Callable[[str], boo
         if not fnmatch.filter(names, glob):
             raise FabricError(f"--subset {glob}: no switch has such a name", hint=near(glob, list(names)))
     return lambda name: not subset or any(fnmatch.fnmatchcase(name, glob) for glob in subset)
+
+
+def _machines(hosts: Sequence[str], boot: Sequence[str]) -> list[str]:
+    for glob in boot:
+        if not fnmatch.filter(hosts, glob):
+            raise FabricError(f"--boot {glob}: no host of this lab has such a name", hint=near(glob, list(hosts)))
+    return [name for name in hosts if any(fnmatch.fnmatchcase(name, glob) for glob in boot)]
+
+
+def _free_addresses(fabric: Fabric) -> Iterator[int]:
+    """Addresses of the management network that no device has, from its end: the design gives hosts none."""
+    network = fabric.spec.mgmt.network
+    taken = {switch.management for switch in fabric.switches} | {int(IPv4Address(fabric.spec.mgmt.gateway))}
+    first, last = int(network.network_address), int(network.broadcast_address)
+    return (address for address in range(last - 1, first, -1) if address not in taken)
 
 
 def _rtsw_of(fabric: Fabric, host: Host) -> str:
@@ -173,3 +195,7 @@ def _host_node(name: str, links: Sequence[Link], ports: dict[str, str]) -> LabNo
         for link in links
     ]
     return LabNode(name, "host", "host", ports=ports, nics=tuple(nics))
+
+
+def _machine_node(fabric: Fabric, name: str, ports: dict[str, str], management: str) -> LabNode:
+    return LabNode(name, "host", "host", management, str(fabric.spec.mgmt.gateway), ports=ports, machine=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from fabric.design.load import Cluster
 from fabric.errors import FabricError
 from fabric.lab import control, nodekinds
+from fabric.lab.machines.image import ensure as ensure_image
 from fabric.lab.prepare import prepare
 from fabric.lab.proc import alive, start_time
 from fabric.lab.state import PID_FILE, Lab
@@ -68,8 +69,11 @@ def up(
     timeout_s: float,
     say: Say,
     eos_release: str = "",
+    boot: Sequence[str] = (),
 ) -> float:
     """Boot the lab and wait until it has converged; returns the seconds that it took. `eos_release` is as `show version` says it.
+
+    `boot`: globs over the hosts that are booted as machines, for Ansible to provision.
 
     Raises FabricError when that is no release, when the lab is up already, cannot start (then nothing of it stays), or has not converged
     in time (then it runs on).
@@ -78,11 +82,12 @@ def up(
     if eos_release and not _RELEASE.fullmatch(eos_release):
         raise FabricError(f"{eos_release!r} is no EOS release", hint="like 4.30.1F")
     check_machine()
-    topology = lab_topology(cluster.fabric, subset)
+    topology = lab_topology(cluster.fabric, subset, boot)
+    image = ensure_image(say) if boot else None
     claim(lab)
     supervisor: subprocess.Popen[bytes] | None = None
     try:
-        prepare(lab, cluster, topology, blank=blank, eos_release=eos_release)
+        prepare(lab, cluster, topology, blank=blank, eos_release=eos_release, image=image)
         say(f"{counted(len(topology.nodes), 'node')} prepared ({time.monotonic() - started:.1f} s)")
         supervisor = start(lab)
         control.ask(lab.folder, "boot", progress=lambda text: say(f"{text} ({time.monotonic() - started:.1f} s)"))
