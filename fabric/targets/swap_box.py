@@ -59,10 +59,15 @@ class Change:
 
 
 class SwapBox:
-    """The steps on one box, over its connection; `etc` is the folder that holds the folders of changes. All raise DeviceError."""
+    """The steps on one box, over its connection; `etc` is the folder that holds the folders of changes. All raise DeviceError.
 
-    def __init__(self, connection: Connection, etc: str) -> None:
-        self.connection, self.etc = connection, etc
+    `words` finds in what a failed script printed the lines that say why.
+    """
+
+    def __init__(
+        self, connection: Connection, etc: str, words: Callable[[Ran], Sequence[str]] = lambda ran: ran.words
+    ) -> None:
+        self.connection, self.etc, self._words = connection, etc, words
         self.name = connection.name
         self.long = connection.timeout * LONG_FACTOR
 
@@ -107,14 +112,18 @@ class SwapBox:
             f"rm -rf -- {etc}/{KEPT}*; if [ -e {folder}/keep ]; then mv -T -- {folder} {etc}/{KEPT}{token}; else rm -rf -- {folder}; fi"
         )
 
-    def finish(self, token: str) -> bool:
-        """What a `confirm` that was cut short has left; False when that is nothing: the folder is what it removes last."""
+    def is_left(self, token: str) -> bool:
+        """Whether a `confirm` that was cut short has left something: the folder is what it removes last. DeviceError when there was none."""
         if not self.exists(self.folder(token)):
             return False
         if not self.exists(f"{self.folder(token)}/state.committed"):
             raise DeviceError(f"{self.name}: {token} was not confirmed", hint="roll it back")
-        self.confirm(token)
         return True
+
+    def finish(self, token: str) -> None:
+        """Does what a `confirm` that was cut short has left to do."""
+        if self.is_left(token):
+            self.confirm(token)
 
     def rollback(self, token: str) -> None:
         """The old files are put back in force; after a confirmation only if they were kept."""
@@ -160,10 +169,8 @@ class SwapBox:
             raise DeviceError(f"{self.name}: {command.strip().splitlines()[0][:60]!r} failed: {said}")
         return ran
 
-    def script(
-        self, token: str, call: str, timeout: float, words: Callable[[Ran], Sequence[str]] = lambda ran: ran.words
-    ) -> None:
-        """Runs a script of the change's folder; what its exit status says becomes the error, with the `words` of the box."""
+    def script(self, token: str, call: str, timeout: float) -> None:
+        """Runs a script of the change's folder; what its exit status says becomes the error, with the words of the box."""
         folder = self.folder(token)
         ran = self.connection.run(f"/bin/sh {shlex.quote(folder)}/{call}", timeout=timeout)
         if ran.status == 0:
@@ -172,7 +179,7 @@ class SwapBox:
             raise DeviceError(
                 f"{self.name}: there is no change {token} on it: confirmed or rolled back before, or never staged"
             )
-        said, heard = STATUS.get(ran.status, f"{call} ended with status {ran.status}"), words(ran)
+        said, heard = STATUS.get(ran.status, f"{call} ended with status {ran.status}"), self._words(ran)
         message = f"{self.name}: {said}" + (f": {heard[0]}" if heard else "")
         if ran.status in (REFUSED, MOVED):
             raise DeviceRefusedError(message, heard)

@@ -22,9 +22,10 @@ from fabric.targets.facts import BgpSession, InterfaceState, LldpNeighbor, NextH
 from fabric.targets.fboss import read_bgp as fboss_bgp
 from fabric.targets.fboss import read_interface as fboss_interface
 from fabric.targets.fboss import read_lldp as fboss_lldp
-from fabric.targets.fboss import read_pending
 from fabric.targets.fboss import read_route as fboss_route
 from fabric.targets.fboss import read_version as fboss_version
+from fabric.targets.fboss.read_pending import read_sessions
+from fabric.targets.swap_box import read_pending
 
 Read = Callable[[str], Any]
 READERS: dict[str, Read] = {
@@ -103,7 +104,7 @@ def _with(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     | st.just('{"a":' * 100_000)
 )
 def test_garbage_is_a_device_error_or_a_value(text: str) -> None:
-    for read in (*READERS.values(), read_pending.read_pending, refusals, masked, fboss_version.read_agent_version):
+    for read in (*READERS.values(), read_pending, read_sessions, refusals, masked, fboss_version.read_agent_version):
         try:
             read(text)
         except DeviceError:
