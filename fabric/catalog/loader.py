@@ -16,6 +16,7 @@ from fabric.catalog.asic import AsicModel, BufferSet
 from fabric.catalog.base import CatalogError, Model
 from fabric.catalog.chassis import LineCard
 from fabric.catalog.distribution import DistributionModel
+from fabric.catalog.nccl import HostSettings, NcclTable
 from fabric.catalog.parts import CableModel, HostModel, NicModel, RackModel
 from fabric.catalog.ports import PortDef, PortTable, Profile, ProfileTable, expand
 from fabric.catalog.switch import LoadContext, SwitchModel
@@ -59,6 +60,7 @@ class Catalog:
         self._data = data
         self._models: dict[tuple[str, str], Model] = {}
         self._profiles: Mapping[int, Profile] | None = None
+        self._tables: dict[str, Model] = {}
         self._context = LoadContext(self._ports, self.profiles, self.line_card)
 
     def names(self, kind: str) -> tuple[str, ...]:
@@ -110,6 +112,19 @@ class Catalog:
         if self._profiles is None:
             self._profiles = _read(self._data / "profiles.yaml", self._data, ProfileTable).profiles
         return self._profiles
+
+    def nccl(self) -> NcclTable:
+        """NCCL's settings by name."""
+        return self._table("nccl.yaml", NcclTable)
+
+    def host_settings(self) -> HostSettings:
+        """Kernel settings of GPU hosts."""
+        return self._table("host_settings.yaml", HostSettings)
+
+    def _table(self, name: str, model: type[M]) -> M:
+        if name not in self._tables:
+            self._tables[name] = _read(self._data / name, self._data, model)
+        return cast(M, self._tables[name])
 
     def find(self, name: str) -> tuple[str, Model]:
         """(kind, entry) of the entry `name` of whatever kind; raises FabricError when there is none."""

@@ -48,6 +48,14 @@ class HostModel(Model):
     notes: tuple[str, ...] = ()
 
 
+class FirmwareSetting(Evidence):
+    """One firmware parameter (mlxconfig). `value` may hold `{cnp_dscp}`, `{cnp_priority}`, `{cc_mask}` of the fabric's QoS."""
+
+    key: str
+    value: str
+    backend: Literal["roce", "infiniband"] | None = None
+
+
 class NicModel(Model):
     """One NIC."""
 
@@ -58,6 +66,9 @@ class NicModel(Model):
     device_id: Sourced[str] | None = None
     vendor_id: Sourced[str] | None = None
     node_description: Sourced[str] | None = Field(default=None, description="until the host sets its own")
+    firmware: tuple[FirmwareSetting, ...] = Field(
+        default=(), description="in the order in which they are set: a parameter may un-hide those after it"
+    )
     notes: tuple[str, ...] = ()
 
 

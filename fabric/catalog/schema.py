@@ -6,6 +6,7 @@ from typing import Any
 
 from fabric.catalog.base import Model
 from fabric.catalog.loader import KINDS
+from fabric.catalog.nccl import HostSettings, NcclTable
 from fabric.catalog.ports import PortTable, ProfileTable
 from fabric.errors import FabricError
 
@@ -13,8 +14,10 @@ SCHEMAS: dict[str, type[Model]] = {
     **{kind: model for kind, (_, model) in KINDS.items()},
     "port-table": PortTable,
     "profiles": ProfileTable,
+    "nccl": NcclTable,
+    "host-settings": HostSettings,
 }
-"""Kind of file -> its model: the kinds of KINDS, the port tables in ports/, and profiles.yaml."""
+"""Kind of file -> its model: the kinds of KINDS, the port tables in ports/, profiles.yaml, nccl.yaml and host_settings.yaml."""
 
 
 def json_schema(kind: str) -> dict[str, Any]:

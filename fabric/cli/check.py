@@ -1,7 +1,7 @@
 """`fabric check`: errors first, then warnings.
 
 `--json` prints, version `fabric.check/1`: {schema, spec, ok, switches, warnings: [{file, line, column, path, code, message}]}; errors go to
-stderr and exit 1 in either form.
+stderr and exit 1 in either form. Warnings of an nccl.conf have its name as `file`, the setting as `path` and `nccl` as `code`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @spec_argument
+@click.option(
+    "--nccl-conf",
+    "conf_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also check this nccl.conf (or .nccl.conf) against the cluster: what NCCL would misread, and what contradicts the fabric.",
+)
 @json_option
-def check(*, spec: Path, as_json: bool) -> None:
+def check(*, spec: Path, conf_files: tuple[Path, ...], as_json: bool) -> None:
     """Check that the cluster that SPEC declares can be built; print warnings for what deserves a second look.
 
-    Exit codes: 0 it can be built (with or without warnings), 1 it cannot.
+    Exit codes: 0 it can be built (with or without warnings), 1 it cannot, or an nccl.conf contradicts it.
     """
+    from fabric.design.hosts.nccl_check import check_files
     from fabric.design.load import load_spec
 
     loaded = load_spec(spec)
@@ -51,6 +59,7 @@ def check(*, spec: Path, as_json: bool) -> None:
         accept(cluster)
         found, switches = _warnings(cluster), len(cluster.fabric.switches)
         text = f"{counted(switches, 'switch', 'switches')}, {counted(sum(1 for _ in cluster.fabric.hosts()), 'host')}"
+    found += check_files(conf_files, loaded.value)
     if as_json:
         print_json("fabric.check/1", {"spec": str(spec), "ok": True, "switches": switches, "warnings": found})
         return

@@ -15,6 +15,7 @@ from fabric.design.fit_cabling import cabling_problems
 from fabric.design.fit_numbers import number_problems
 from fabric.design.fit_ports import port_problems, zone_problems
 from fabric.design.fit_settings import setting_problems
+from fabric.design.hosts.fit import host_problems
 from fabric.design.ip import pool_base
 from fabric.design.model import PortSlot, Role, Switch
 from fabric.design.numbering import Numbering
@@ -74,6 +75,7 @@ def design(spec: ClusterSpec) -> Fabric:
     fabric = _assemble(spec, platform, zones, spines)
     for check in (port_problems, number_problems, cabling_problems, setting_problems):
         problems.found += check(fabric)
+    problems.found += host_problems(spec)
     problems.stop()
     fabric.settle(_switches(fabric))
     _unique_names(fabric)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fabric.catalog import catalog
 from fabric.design.fabric import Fabric
+from fabric.design.hosts.storage_fit import storage_secrets
 from fabric.design.suggest import near
 from fabric.errors import DesignError
 from fabric.spec.cluster import ClusterSpec
@@ -40,6 +41,7 @@ def secret_problems(spec: ClusterSpec, used: Iterable[tuple[Path, str]]) -> Iter
 
 def secrets_used(spec: ClusterSpec) -> Iterator[tuple[Path, str]]:
     """(place, name) of each reference to a secret."""
+    yield from storage_secrets(spec)
     management = spec.management
     if management is None:
         return

@@ -11,6 +11,7 @@ from fabric.catalog import catalog
 from fabric.design.fabric import Fabric, matches
 from fabric.design.figures import Figures, figures
 from fabric.design.fit_settings import needed_ecmp
+from fabric.design.hosts.remarks import host_remarks
 from fabric.design.remark import Remark
 from fabric.design.suggest import near
 from fabric.design.unused import unused
@@ -31,6 +32,7 @@ def warnings(fabric: Fabric) -> list[Remark]:
         *_asns(fabric),
         *_rooms(fabric, known),
         *unused(fabric),
+        *host_remarks(fabric.spec),
     ]
 
 

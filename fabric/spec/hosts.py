@@ -102,15 +102,6 @@ class Software(Model):
         examples=[{"SRIOV_EN": "0"}],
     )
 
-    @model_validator(mode="after")
-    def _same(self) -> Software:
-        if self.fabric_manager is not None and self.fabric_manager != self.driver:
-            raise ValueError(
-                f"fabric manager {self.fabric_manager} beside driver {self.driver}: it refuses to start unless both versions are equal; "
-                "leave fabric_manager out, it follows the driver"
-            )
-        return self
-
 
 class HostNetwork(Model):
     """The hosts' interfaces."""

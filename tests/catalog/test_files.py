@@ -12,6 +12,7 @@ from fabric.catalog.loader import DATA
 from fabric.catalog.schema import SCHEMAS, json_schema
 from fabric.errors import FabricError
 
+TABLES = ("profiles.yaml", "nccl.yaml", "host_settings.yaml")
 ENTRIES = [(kind, name) for kind in KINDS for name in Catalog().names(kind)]
 
 
@@ -32,7 +33,7 @@ def test_no_file_is_left_out() -> None:
     loaded = {DATA / KINDS[kind][0] / f"{name}.yaml" for kind, name in ENTRIES}
     known = Catalog()
     tables = {known.switch(name).port_table for name in known.names("switch")} - {None}
-    loaded |= {DATA / "ports" / f"{table}.json" for table in tables} | {DATA / "profiles.yaml"}
+    loaded |= {DATA / "ports" / f"{table}.json" for table in tables} | {DATA / name for name in TABLES}
     assert {path for path in DATA.rglob("*") if path.is_file()} == loaded
 
 

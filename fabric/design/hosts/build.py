@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabric.catalog import HostModel, catalog
-from fabric.design.hosts.model import Distribution, HostFleet, RoceQos
-from fabric.design.hosts.nccl import ECT0, derived, host_lines, merged
+from fabric.catalog import catalog
+from fabric.design.hosts.model import Distribution, HostFleet
+from fabric.design.hosts.nccl import derived, host_lines, merged
+from fabric.design.hosts.qos import qos_of
 from fabric.design.hosts.rows import IbRows, RoceRows
+from fabric.design.hosts.settings import firmware_of, sysctls_of
 from fabric.design.hosts.software import packages_of, repositories_of, versions_of
 from fabric.design.hosts.storage import mount_of
 from fabric.errors import DesignError
@@ -36,7 +38,10 @@ def design_hosts(cluster: Cluster | SubnetCluster) -> HostFleet:
         mounts=tuple(mount_of(mount) for mount in spec.storage),
         hosts=rows_of(cluster),
         repositories=repositories_of(model, hosts.software),
+        sysctls=sysctls_of(spec),
+        firmware=firmware_of(spec, platform, qos),
         front_end=tuple(hosts.network.front_end),
+        ntp=tuple(hosts.tuning.ntp or (spec.management.ntp if spec.management else ())),
         versions=versions_of(hosts.software),
     )
 
@@ -59,24 +64,6 @@ def rows_of(cluster: Cluster | SubnetCluster) -> RoceRows | IbRows:
     return RoceRows(cluster.fabric)
 
 
-def qos_of(spec: ClusterSpec) -> RoceQos | None:
-    """The lossless class as the hosts need it; None for InfiniBand. CNPs travel with network control."""
-    if spec.backend.kind != "roce":
-        return None
-    lossless, control = spec.qos.lossless, spec.qos.control
-    dscp = spec.hosts.nccl.dscp if spec.hosts.nccl.dscp is not None else lossless.dscp[0]
-    ecn = spec.qos.ecn is not None
-    return RoceQos(
-        priority=lossless.pfc_priority,
-        dscps=tuple(lossless.dscp),
-        dscp=dscp,
-        traffic_class=dscp << 2 | (ECT0 if ecn else 0),
-        cnp_dscp=control.dscp[0],
-        cnp_priority=control.traffic_class,
-        dcqcn=ecn,
-    )
-
-
 def mtu_of(cluster: Cluster | SubnetCluster) -> int:
     """IP MTU of the back-end NICs in bytes; IPoIB: the broadcast group's less 4 of its header (RFC 4391)."""
     from fabric.design.load import SubnetCluster
@@ -87,4 +74,4 @@ def mtu_of(cluster: Cluster | SubnetCluster) -> int:
     return min(groups, default=2048) - 4
 
 
-__all__ = ["HostModel", "design_hosts", "mtu_of", "qos_of", "rows_of"]
+__all__ = ["design_hosts", "mtu_of", "qos_of", "rows_of"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fabric.catalog import HostModel
+from fabric.catalog import HostModel, catalog
 from fabric.catalog.distribution import version_of
 from fabric.design.hosts.model import NcclSetting, RoceQos
 from fabric.design.ib.model import Subnet
 from fabric.spec.cluster import ClusterSpec
 
-ECT0 = 2
-"""ECT(0) in the two low bits of the traffic class (RFC 3168)."""
 _AUTOMATIC_GID = (
     2,
     21,
@@ -43,7 +41,12 @@ def derived(spec: ClusterSpec, platform: HostModel, qos: RoceQos | None) -> tupl
             say(key, value_, why)
     say("NCCL_IB_TIMEOUT", str(spec.hosts.nccl.timeout), "hosts.nccl.timeout")
     say("NCCL_NET_PLUGIN", spec.hosts.nccl.plugin or "none", "hosts.nccl.plugin")
-    return tuple(rows)
+    return tuple(row for row in rows if _known(row.key, nccl_version(spec)))
+
+
+def _known(key: str, version: tuple[int, ...] | None) -> bool:
+    since = catalog().nccl().settings[key].since
+    return version is None or since is None or version >= version_of(since)
 
 
 def _ecn(spec: ClusterSpec) -> str:

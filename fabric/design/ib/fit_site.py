@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from fabric.catalog import catalog
 from fabric.design.fit_settings import secret_problems
+from fabric.design.hosts.fit import host_problems
+from fabric.design.hosts.storage_fit import storage_secrets
 from fabric.design.ib.model import Hca, IbSwitch
 from fabric.design.ib.tree import Tree
 from fabric.errors import DesignError, FabricError
@@ -20,6 +22,7 @@ def site_problems(tree: Tree) -> Iterator[DesignError]:
     yield from _power(tree)
     yield from _matches(tree.spec)
     yield from secret_problems(tree.spec, secrets_used(tree.spec))
+    yield from host_problems(tree.spec)
 
 
 def secrets_used(spec: ClusterSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -29,6 +32,7 @@ def secrets_used(spec: ClusterSpec) -> Iterator[tuple[tuple[str | int, ...], str
         name = getattr(keys, kind)
         if name is not None:
             yield ("backend", "subnet_manager", "keys", kind), name
+    yield from storage_secrets(spec)
 
 
 def _nic(tree: Tree) -> Iterator[DesignError]:

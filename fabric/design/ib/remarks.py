@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.design.fabric import matches
+from fabric.design.hosts.remarks import host_remarks
 from fabric.design.ib import stripe
 from fabric.design.ib.fit_site import secrets_used
 from fabric.design.ib.model import Subnet
@@ -29,6 +30,7 @@ def remarks(subnet: Subnet) -> list[Remark]:
         *policy_remarks(subnet, tree),
         *_guids(subnet),
         *_unused(subnet),
+        *host_remarks(subnet.spec),
     ]
 
 
