@@ -16,7 +16,7 @@ from fabric.change.mask import mask_lines, same_secrets
 from fabric.targets.base import Artifact
 
 Format = Literal["eos", "json", "text"]
-FileKind = Literal["same", "new", "changed", "replaced", "removed"]
+FileKind = Literal["same", "new", "changed", "replaced", "removed", "waiting"]
 Normalise = Callable[[str, str], str]
 """`RenderJob.normalise`: (target, text) -> text."""
 

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 Result = Literal[
-    "done", "unchanged", "dry-run", "not-started", "refused", "failed", "rolled-back", "reverted", "lost", "broken"
-]
+    "done", "unchanged", "dry-run", "not-started", "refused", "failed", "rolled-back", "reverted", "lost", "broken",
+    "pending", "unknown",
+]  # fmt: skip
 """How a device ends:
 
 done         holds what is declared, confirmed and read back
@@ -23,7 +24,9 @@ failed       the change never came into force; the device holds its old state
 rolled-back  returned to its old state by us, read back
 reverted     returned to its old state by its own timer, read back
 lost         cannot be reached (or was left): its timer returns it, nobody has seen it
-broken       reached, and it holds neither the old nor the new state
+broken       reached, and it holds neither the old nor the new state; a host also: it is not well after its change
+pending      a host that is as declared but for a reboot that was not allowed
+unknown      a host that nobody has seen since it was sent something: who ran it was lost, or was stopped
 """
 GOOD: frozenset[str] = frozenset({"done", "unchanged", "dry-run"})
 OLD: frozenset[str] = frozenset({"not-started", "refused", "failed", "rolled-back", "reverted"})
@@ -31,7 +34,10 @@ OLD: frozenset[str] = frozenset({"not-started", "refused", "failed", "rolled-bac
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run begins; `hosts` are all devices that it is about, so that an observer has its totals."""
+    """The run begins; `hosts` are all devices that it is about, so that an observer has its totals.
+
+    `kind`: `devices`, or `hosts` for a run of Ansible on GPU hosts; it has no timer, and goes on with these `options`.
+    """
 
     run: str
     verb: str
@@ -42,6 +48,8 @@ class RunStarted:
     waves: tuple[tuple[str, ...], ...]
     timer_s: int
     dry_run: bool = False
+    kind: str = "devices"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

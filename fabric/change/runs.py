@@ -22,8 +22,10 @@ PLAN = "plan.json"
 SPEC = "spec.yaml"
 """The spec that the run was made of: it is finished by this one, whatever has become of the file since."""
 SPEC_LIMIT = 64 << 20
-IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "confirmed", "rolling-back"})
-"""Steps after which the device may hold the new state."""
+IN_FORCE = frozenset({"committing", "committed", "checking", "confirming", "confirmed", "rolling-back"}) | {
+    "configuring", "rebooting", "examining", "returning",
+}  # fmt: skip
+"""Steps after which the device may hold the new state; the second row is of hosts."""
 STAGED = frozenset({"staging", "staged"})
 """Steps after which a staged change may lie on the device."""
 CLEAN = frozenset({"done", "unchanged", "rolled-back", "reverted"})
@@ -58,7 +60,7 @@ class DeviceRecord:
     @property
     def open(self) -> bool:
         """Whether nobody knows how it ended."""
-        return bool(self.step) and (not self.result or self.result in ("lost", "broken"))
+        return bool(self.step) and (not self.result or self.result in ("lost", "broken", "unknown"))
 
 
 @dataclass(slots=True)
@@ -77,6 +79,11 @@ class RunRecord:
     ended: RunEnded | None = None
     problems: list[str] = field(default_factory=list)
     running: bool = False
+
+    @property
+    def of_hosts(self) -> bool:
+        """Whether it is a run of Ansible on GPU hosts."""
+        return self.started.kind == "hosts"
 
     @property
     def status(self) -> str:

@@ -15,7 +15,13 @@ Detail = Literal["groups", "summary", "full"]
 
 _WIDTH = 240
 """Characters of a line that are shown when devices are grouped; `--full` shows all."""
-_VERB = {"new": "new", "changed": "changed", "replaced": "replaced as a whole", "removed": "no longer declared"}
+_VERB = {
+    "new": "new",
+    "changed": "changed",
+    "replaced": "replaced as a whole",
+    "removed": "no longer declared",
+    "waiting": "waits for it",
+}
 
 
 def show_plan(plan: Plan, detail: Detail = "groups", limit: int | None = None) -> Iterator[str]:
