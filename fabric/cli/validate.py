@@ -1,7 +1,7 @@
 """`fabric validate`: do the live devices do what the spec declares?
 
 `--json` prints, version `fabric.validate/1`: {schema, spec, checks, exit_code, passed, failed, unknown, findings: [{check, subject,
-verdict, measured, expected, action, evidence, devices, links, count}]}.
+verdict, measured, expected, action, evidence, devices, links, count, severity}]}.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import click
 from fabric.cli.common import json_option, spec_argument
 from fabric.cli.live import live_options, open_live
 from fabric.cli.rendering import progress
+from fabric.cli.validate_hosts import KINDS, host_options
 from fabric.cli.validate_ib import subnet_options
 from fabric.errors import FabricError
 
@@ -27,7 +28,7 @@ _INFINIBAND = ("sm", "partitions", "errors")
 
 
 @click.command("validate")
-@click.argument("check", type=click.Choice([*_CHECKS, *_INFINIBAND, "all"]))
+@click.argument("check", type=click.Choice([*_CHECKS, *_INFINIBAND, *KINDS, "all"]))
 @spec_argument
 @click.option("--device", "devices", multiple=True, metavar="GLOB", help="Read and judge only these; may be repeated.")
 @live_options
@@ -40,6 +41,7 @@ _INFINIBAND = ("sm", "partitions", "errors")
     "--ping-by", metavar="COMMAND",
     help="Also ping from host to host (routing): how to run a command on {host}, for example 'ssh root@{host}'.",
 )  # fmt: skip
+@host_options
 @subnet_options
 @click.pass_context
 def validate(
@@ -63,13 +65,23 @@ def validate(
     its speed and state. sm: master and standbys, keys really taken, the engine in use, LIDs. routing: the tables of all switches,
     walked for every pair of HCAs. partitions, qos: the tables of every port. errors: counters above thresholds.
 
+    hosts, storage: check-host on every host, by Ansible (docs/hosts.md); --device and --zone select, --max-parallel hosts at once.
+
     What could not be seen is unknown: listed, never counted as a fault. Exit codes: 2 something is wrong, 0 nothing that could be
     seen is wrong, 1 nothing could be seen.
     """
+    from fabric.cli.validate_hosts import hosts_given, validate_hosts
     from fabric.cli.validate_ib import is_infiniband, subnet_given, validate_subnet
     from fabric.verify import report
 
-    if is_infiniband(spec):
+    checks: Sequence[str]
+    if check in KINDS:
+        checks, (name, found) = (check,), validate_hosts(spec, check, {**options, "ping_by": ping_by})
+    elif hosts_given(options):
+        raise FabricError(
+            "--only and --skip are for hosts and storage", hint="fabric validate hosts SPEC --only 'gpu.*'"
+        )
+    elif is_infiniband(spec):
         checks, name, found = validate_subnet(spec, check, {**options, "ping_by": ping_by})
     elif check in _INFINIBAND or subnet_given(options):
         raise FabricError(
@@ -111,7 +123,7 @@ def _ethernet(
 
 def _colour(line: str) -> str | None:
     word = line.partition(" ")[0]
-    return {"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}.get(word)
+    return {"FAIL": "red", "WARN": "yellow", "unknown": "yellow", "WARNING:": "yellow"}.get(word)
 
 
 def _write(path: Path, found: Any, name: str) -> None:

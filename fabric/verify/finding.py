@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Verdict = Literal["pass", "fail", "unknown"]
+Severity = Literal["critical", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Finding:
     `verdict`: `fail` only where it was seen that something is wrong; what could not be seen is `unknown`, with the reason in `measured`.
     `action` says what to do, empty for a pass; `evidence` are the observations behind it, one sentence each.
     `links` are the subjects of the links that it is about, so that what follows from a wrong cable is not told twice.
+    `severity` of a fail: `critical`, or `warning` where work may go on.
     `count` is how many things it stands for: a pass may stand for all routes of a switch, a fail for several equal ones.
     """
 
@@ -31,6 +33,7 @@ class Finding:
     devices: tuple[str, ...] = ()
     count: int = 1
     links: tuple[str, ...] = ()
+    severity: Severity = "critical"
 
     @property
     def kind(self) -> str:

@@ -35,7 +35,7 @@ def lines(findings: Sequence[Finding], *, full: bool = False) -> Iterator[str]:
 
 
 def _fault(finding: Finding, *, full: bool) -> Iterator[str]:
-    yield f"FAIL     {finding.check}: {finding.subject}"
+    yield f"{'FAIL' if finding.severity == 'critical' else 'WARN':8} {finding.check}: {finding.subject}"
     yield f"         found     {finding.measured}"
     yield f"         expected  {finding.expected}"
     if finding.action:
@@ -87,9 +87,10 @@ def summary(findings: Sequence[Finding]) -> Iterator[str]:
         counts = count([finding for finding in findings if finding.kind == kind])
         if kind != "read":
             yield f"{kind}: {counts.failed:,} failed, {counts.unknown:,} unknown, {counts.passed:,} passed"
-    unread = sum(finding.check == "read.device" for finding in findings)
-    if unread:
-        yield f"WARNING: {counted(unread, 'device')} could not be read"
+    for noun in ("device", "host"):
+        unread = sum(finding.count for finding in findings if finding.check == f"read.{noun}")
+        if unread:
+            yield f"WARNING: {counted(unread, noun)} could not be read"
     unknown = count(findings).unknown
     if unknown:
         yield f"WARNING: {unknown:,} result{'s are' if unknown > 1 else ' is'} unknown: not proven right, not proven wrong"
@@ -122,4 +123,5 @@ def _data(finding: Finding) -> dict[str, Any]:
         "devices": list(finding.devices),
         "links": list(finding.links),
         "count": finding.count,
+        "severity": finding.severity,
     }

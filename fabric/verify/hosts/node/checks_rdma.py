@@ -199,6 +199,8 @@ def _qos_faults(want: ExpectedQos, have: NicQos) -> Iterator[tuple[str, str]]:
         yield f"DSCP {dscp} is priority {priority}", f"DSCP {dscp} is priority {want.priority}"
     if want.dscp not in have.priority:
         yield f"DSCP {want.dscp} is on no priority", f"DSCP {want.dscp} is priority {want.priority}"
+    if have.priority.get(want.cnp_dscp, want.cnp_priority) != want.cnp_priority:
+        yield f"CNPs' DSCP {want.cnp_dscp} is priority {have.priority[want.cnp_dscp]}", f"priority {want.cnp_priority}"
 
 
 class RdmaCm(PerNic):
@@ -209,13 +211,17 @@ class RdmaCm(PerNic):
     action = BOOT_UNIT
 
     def needs(self, want: Expectation) -> Sequence[Source]:
-        if want.qos is None or want.versions.rdma_stack != "doca":
+        if want.qos is None:
             return []
-        return [source for nic in want.nics for source in (src.cma_mode(nic.hca), src.cma_tos(nic.hca))]
+        both = _cm_files if want.versions.rdma_stack == "inbox" else _cm_tools
+        return [source for nic in want.nics for source in both(nic.hca)]
 
     def nic(self, want: Expectation, seen: Seen, nic: ExpectedNic) -> Iterator[Result]:
-        mode = seen.text(src.cma_mode(nic.hca)).strip()
-        tos = re.findall(r"\b\d{1,3}\b", seen.text(src.cma_tos(nic.hca)))
+        if want.versions.rdma_stack == "inbox":
+            mode, said = (seen.file(source) for source in _cm_files(nic.hca))
+        else:
+            mode, said = (seen.text(source).strip() for source in _cm_tools(nic.hca))
+        tos = re.findall(r"\b\d{1,3}\b", said)
         if "v2" not in mode:
             yield self.bad(nic.hca, mode or "no mode", "RoCE v2")
         elif not tos or want.qos is None:
@@ -224,6 +230,16 @@ class RdmaCm(PerNic):
             yield self.bad(nic.hca, f"type of service {tos[-1]}", f"{want.qos.traffic_class}")
         else:
             yield self.ok(nic.hca, f"RoCE v2, type of service {tos[-1]}")
+
+
+def _cm_tools(hca: str) -> tuple[Command, Command]:
+    return src.cma_mode(hca), src.cma_tos(hca)
+
+
+def _cm_files(hca: str) -> tuple[Files, Files]:
+    """There once somebody has made the folder of the device, as the NIC's boot unit does."""
+    port = f"/sys/kernel/config/rdma_cm/{hca}/ports/1"
+    return Files(f"{port}/default_roce_mode"), Files(f"{port}/default_roce_tos")
 
 
 class Dcqcn(PerNic):

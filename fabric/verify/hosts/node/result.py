@@ -36,10 +36,13 @@ def clean(text: str, most: int = 160) -> str:
 
 
 def same_version(want: str, have: str) -> bool:
-    """Whether a version fits what is declared: equal, or the declared one with more behind it ("580.126.20" fits "580.126.20-1").
+    """Whether a version fits what is declared: equal, or the declared one with more behind it ("580.126.20" fits "580.126.20-1");
+    a "*" at its end stands for anything.
 
     An epoch ("3:") counts only when it is declared.
     """
     if ":" not in want:
         have = have.partition(":")[2] or have
+    if want.endswith("*"):
+        return have.startswith(want[:-1])
     return have == want or (have.startswith(want) and re.match(r"[-.~+:]", have[len(want) :]) is not None)
