@@ -105,9 +105,6 @@ def _engines(tree: Tree) -> Iterator[DesignError]:
         )
     if len(set(engines)) != len(engines):
         yield DesignError(path, "names an engine twice")
-    if "file" in engines:
-        text = "the engine 'file' wants a dump of forwarding tables, which is not rendered: opensm would take minhop"
-        yield DesignError(path, text, hint="another engine")
     if "ftree" in engines and tree.tiers == 1 and not backend.routing.fallback:
         yield DesignError(path, "ftree wants 2 to 8 ranks of switches, one leaf is 1", hint="minhop")
     adaptive = manager.adaptive_routing

@@ -26,6 +26,8 @@ CONFS: Mapping[str, str] = {
     "boolean in small letters": "qos true\n",
     "boolean yes": "qos yes\n",
     "priority above 15": "sm_priority 16\n",
+    "stall count beyond its 3 bits": "vl_stall_count 8\n",
+    "stall count of leaves, 0 undefined": "leaf_vl_stall_count 0\n",
     "word for a number": "sweep_interval ten\n",
     "octal number": "sweep_interval 010\n",
     "no value": "sm_priority\n",
