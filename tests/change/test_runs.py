@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from fabric.change.clock import SystemClock, run_id
 from fabric.change.control import Options
-from fabric.change.events import Ended, Step
+from fabric.change.events import Ended, Event, Step
 from fabric.change.journal import NAME, Journal, read_journal
 from fabric.change.keep import FOLDER, keeper, kept
 from fabric.change.leftovers import dead_changes
@@ -22,33 +23,10 @@ from fabric.change.runs import list_runs, load_run
 from fabric.errors import FabricError
 from tests.change.fake_cluster import AGENT, BGP, Cluster, job, results
 from tests.change.fake_fleet import FakeClock, fails, refused
+from tests.change.forked import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = "z01-rtsw002"
-KILL = """
-import os, signal, sys
-from pathlib import Path
-from fabric.change.clock import SystemClock
-from fabric.change.control import Options
-from fabric.change.events import Ended, RunStarted, Step, WaveEnded
-from tests.change.fake_cluster import Cluster, job
-state, folder, kind, where = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
-cluster = Cluster(state, job(9000, 4, 1), job(9100, 4, 1), SystemClock(), folder, Options(parallel=2))
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-def observe(event):
-    step = event.step if isinstance(event, Step) else "ended" if isinstance(event, Ended) else ""
-    if kind == "journal" and getattr(event, "device", "") == "TARGET" and step == where:
-        die()
-    if kind == "journal" and where == type(event).__name__:
-        die()
-def hook(name, point):
-    if kind == "device" and (name, point) == ("TARGET", where):
-        die()
-cluster.observers = [observe]
-cluster.fleet.hook = hook
-cluster.apply()
-""".replace("TARGET", TARGET)
 STEPS = [
     *[("journal", step) for step in ("RunStarted", "WaveEnded", "staging", "staged", "committing", "committed", "checking")],
     *[("journal", step) for step in ("confirming", "confirmed", "ended", "RunEnded")],
@@ -66,11 +44,31 @@ def killed(tmp_path: Path, kind: str, where: str) -> Cluster:
     folder = tmp_path / "devices"
     folder.mkdir()
     cluster = Cluster(tmp_path / "state", job(9000, 4, 1), job(9100, 4, 1), SystemClock(), folder).install()
-    done = subprocess.run(
-        [sys.executable, "-c", KILL, str(cluster.state), str(folder), kind, where], cwd=ROOT, capture_output=True, check=False
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert forked(lambda: apply_until(cluster.state, folder, kind, where)) == -signal.SIGKILL
     return cluster
+
+
+def apply_until(state: Path, folder: Path, kind: str, where: str) -> None:
+    """In a process of its own: it kills itself when TARGET is at that step of the journal or of the device."""
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def observe(event: Event) -> None:
+        step = event.step if isinstance(event, Step) else "ended" if isinstance(event, Ended) else ""
+        at_step = getattr(event, "device", "") == TARGET and step == where
+        if kind == "journal" and (at_step or where == type(event).__name__):
+            die()
+
+    def hook(name: str, point: str) -> None:
+        if kind == "device" and (name, point) == (TARGET, where):
+            die()
+
+    options = Options(parallel=2)
+    cluster = Cluster(state, job(9000, 4, 1), job(9100, 4, 1), SystemClock(), folder, options)
+    cluster.observers = [observe]
+    cluster.fleet.hook = hook
+    cluster.apply()
 
 
 @pytest.mark.parametrize(("kind", "where"), STEPS)

@@ -18,13 +18,22 @@ VALUE = "hunter2-hunter2"
 EXE = Path(sys.executable).with_name("ansible-vault")
 
 
-@pytest.fixture
-def vault(tmp_path: Path) -> dict[str, str]:
-    """The environment for an encrypted vault.yml in tmp_path."""
-    (tmp_path / "vault.yml").write_text(f"netops: {VALUE}\nfabric_password: {VALUE}\nnumber: 7\n")
-    (tmp_path / "pass").write_text("open sesame\n")
-    command: list[str | Path] = [EXE, "encrypt", "--vault-password-file", tmp_path / "pass", tmp_path / "vault.yml"]
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A vault, encrypted once for all tests."""
+    folder = tmp_path_factory.mktemp("vault")
+    (folder / "vault.yml").write_text(f"netops: {VALUE}\nfabric_password: {VALUE}\nnumber: 7\n")
+    (folder / "pass").write_text("open sesame\n")
+    command: list[str | Path] = [EXE, "encrypt", "--vault-password-file", folder / "pass", folder / "vault.yml"]
     subprocess.run(command, check=True, capture_output=True)
+    return (folder / "vault.yml").read_bytes()
+
+
+@pytest.fixture
+def vault(tmp_path: Path, encrypted: bytes) -> dict[str, str]:
+    """The environment for an encrypted vault.yml in tmp_path."""
+    (tmp_path / "vault.yml").write_bytes(encrypted)
+    (tmp_path / "pass").write_text("open sesame\n")
     return {"FABRIC_VAULT_PASSWORD_FILE": str(tmp_path / "pass"), "FABRIC_VAULT_FILE": str(tmp_path / "vault.yml")}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import pty
-import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from fabric.change.clock import SystemClock
 from fabric.change.events import Event
 from fabric.change.journal import Journal
 from fabric.change.runs import load_run
+from fabric.cli.boundary import run
 from fabric.cli.live import open_live
+from fabric.cli.main import cli
 from fabric.errors import FabricError
 from tests.change.fake_fleet import Fleet, fails, lost, refused
+from tests.change.forked import at_terminal
 
-ROOT = Path(__file__).resolve().parents[2]
 HASH = "$6$salt$veryveryveryLongHashValue"
 Cli = Callable[..., Result]
 
@@ -50,10 +52,23 @@ def fleet(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
 
 
 def install(fleet: Fleet, spec: Path) -> None:
-    job = open_live(spec).job
-    for ref in job.devices:
-        files = {a.path: a.content.decode().replace("$SECRET{netops-hash}", HASH) for a in job.render(ref.name)}
-        fleet.install(ref.name, {p: t.replace("9000", "8000") for p, t in files.items()})
+    for name, files in _files(spec.read_text()).items():
+        fleet.install(name, dict(files))
+
+
+@functools.cache
+def _files(text: str) -> dict[str, dict[str, str]]:
+    """Device -> path -> content: what a spec declares, but an MTU."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = Path(folder, "cluster.yaml")
+        spec.write_text(text)
+        job = open_live(spec).job
+        files = {ref.name: {a.path: a.content.decode() for a in job.render(ref.name)} for ref in job.devices}
+    changes = (("$SECRET{netops-hash}", HASH), ("9000", "8000"))
+    return {
+        name: {path: functools.reduce(lambda t, c: t.replace(*c), changes, text) for path, text in by_path.items()}
+        for name, by_path in files.items()
+    }
 
 
 def test_plan_reads_the_live_devices(fabric_cli: Cli, spec: Path, fleet: Fleet) -> None:
@@ -245,17 +260,6 @@ def test_runs_list_show_resume_rollback(fabric_cli: Cli, spec: Path, fleet: Flee
     assert json.loads(fabric_cli("runs", "show", "last", "-s", spec, "--json").stdout)["status"] == "rolled back"
 
 
-PTY = """
-import sys
-from pathlib import Path
-import fabric.cli.live as live
-from fabric.change.clock import SystemClock
-from fabric.cli.boundary import run
-from fabric.cli.main import cli
-from tests.change.fake_fleet import Fleet
-live.driver = Fleet(SystemClock(), Path(sys.argv[1])).driver
-sys.exit(run(cli, sys.argv[2:]))
-"""
 ANSWERS = [
     (b"yes\n", 0, True), (b"y\n", 1, False), (b"YES\n", 1, False), (b"yes please\n", 1, False), (b" yes\n", 1, False),
     (b"\n", 1, False), (b"\x04", 1, False), (b"yes\x04\x04", 1, False), (b"\x03", 1, False), (b"no\nyes\n", 1, False),
@@ -280,11 +284,7 @@ def test_only_a_typed_yes_changes_anything(
     spec: Path, fleet: Fleet, tmp_path: Path, typed: bytes, code: int, changed: bool, options: list[str]
 ) -> None:
     before = fleet.running("z01-rtsw001")
-    command = [sys.executable, "-c", PTY, str(tmp_path), "apply", str(spec), "--device", "z01-rtsw001", *options]
-    process, terminal = pty.fork()
-    if process == 0:
-        os.chdir(ROOT)
-        os.execv(sys.executable, command)  # noqa: S606
+    process, terminal = at_terminal(lambda: run(cli, ["apply", str(spec), "--device", "z01-rtsw001", *options]))
     said = read_until(terminal, b"accepted: ")
     os.write(terminal, typed)
     said += read_until(terminal, None)
