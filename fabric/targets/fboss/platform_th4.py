@@ -103,7 +103,8 @@ def _one_range(key: str, body: str, ranges: str) -> str:
 def _display_body(box: Box, indent: str, body: str) -> str:
     """All ports in order of their ids; other settings that the base has for a port stay with it."""
     deep = indent + "  "
-    own: dict[int, list[str]] = {port: [] for port in display_map(box)}
+    ranks = display_map(box)
+    own: dict[int, list[str]] = {port: [] for port in ranks}
     current: list[str] = []
     for line in body.splitlines():
         match = _PORT_KEY.fullmatch(line.strip())
@@ -113,7 +114,7 @@ def _display_body(box: Box, indent: str, body: str) -> str:
             current.append(line)
     made: list[str] = []
     for port, lines in sorted(own.items()):
-        rank = display_map(box).get(port)
+        rank = ranks.get(port)
         made += [f"{deep}{port}:", *([f"{deep}  dport_map_port: {rank}"] if rank else []), *lines]
     return "\n".join(made) + "\n"
 
