@@ -24,7 +24,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--device", "devices", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated."
     ),
-    click.option("--target", "targets", metavar="NAMES", help="Only these kinds of device: eos, fboss, opensm."),
+    click.option(
+        "--target", "targets", metavar="NAMES", help="Only these kinds of device: eos, fboss, opensm; host alone."
+    ),
     click.option(
         "--workers", type=click.IntRange(1, 256), help="Processes to render in (default: 2; 1 on a single core)."
     ),
@@ -56,12 +58,16 @@ def open_job(
     from fabric.change.names import select_devices
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import load_model
-    from fabric.targets import job_of
+    from fabric.targets import render_job
+    from fabric.targets.host.job import HostJob
 
-    job: RenderJob = job_of(load_model(spec, ClusterSpec), None if targets is None else set(targets))
+    job: RenderJob = render_job(load_model(spec, ClusterSpec), None if targets is None else set(targets))
     if targets is not None and not job.devices:
         raise FabricError(f"the spec has no device of target {', '.join(sorted(targets))}")
-    return job, select_devices(job.devices, devices) if devices else None
+    if not devices:
+        return job, None
+    chosen = select_devices(job.devices, devices)
+    return job, job.with_shared(chosen) if isinstance(job, HostJob) else chosen
 
 
 def progress(verb: str) -> Progress | None:

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabric.errors import FabricError
+
 if TYPE_CHECKING:
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import Loaded
+    from fabric.targets.host.job import HostJob
     from fabric.targets.job import ClusterJob
     from fabric.targets.opensm.job import SubnetJob
 
-__all__ = ["job_of", "render_devices"]
+__all__ = ["job_of", "render_devices", "render_job"]
+
+
+def render_job(loaded: Loaded[ClusterSpec], targets: set[str] | None = None) -> ClusterJob | SubnetJob | HostJob:
+    """The job that renders files of these kinds of device: None is all that are changed one by one, `host` alone are the GPU hosts.
+
+    FabricError for what cannot be built or rendered.
+    """
+    if targets is not None and "host" in targets:
+        return _hosts(loaded, targets)
+    return job_of(loaded, targets)
 
 
 def job_of(loaded: Loaded[ClusterSpec], targets: set[str] | None = None) -> ClusterJob | SubnetJob:
-    """The job that renders the devices of a spec of any kind: its switches, or the hosts of its subnet managers.
+    """The job of the devices that are changed one by one: a spec's switches, or the hosts of its subnet managers.
 
     `targets` are the kinds of device (all when None). FabricError for what cannot be built or rendered.
     """
+    if targets is not None and "host" in targets:
+        raise FabricError("hosts are not changed device by device", hint="fabric plan --hosts, fabric apply --hosts")
     if loaded.value.backend.kind != "infiniband":
         return render_devices(loaded, targets)
     from fabric.design.load import subnet_of
@@ -27,6 +42,16 @@ def job_of(loaded: Loaded[ClusterSpec], targets: set[str] | None = None) -> Clus
     cluster = subnet_of(loaded)
     accept_subnet(cluster)
     return SubnetJob(cluster.subnet, loaded.text_sha256, targets=targets, base_dir=loaded.path.parent)
+
+
+def _hosts(loaded: Loaded[ClusterSpec], targets: set[str]) -> HostJob:
+    from fabric.design.load import fleet_of
+    from fabric.targets.host.job import HostJob
+
+    if targets != {"host"}:
+        others = ", ".join(sorted(targets - {"host"}))
+        raise FabricError(f"target host stands alone, not with {others}", hint="one command for each")
+    return HostJob(fleet_of(loaded).fleet, loaded.text_sha256)
 
 
 def render_devices(loaded: Loaded[ClusterSpec], targets: set[str] | None) -> ClusterJob:

@@ -29,6 +29,11 @@ from fabric.targets.host.storage import kernel_options, unit_of
 from fabric.targets.host.templates import Pattern, gap
 
 
+def shared() -> tuple[File, ...]:
+    """The program that reads host.json."""
+    return (File(check_host.PATH, check_host.check_host(), SCRIPT),)
+
+
 class ExpectationWriter:
     """Writes host.json for the hosts of one fleet.
 
@@ -43,7 +48,7 @@ class ExpectationWriter:
         self._patterns: dict[Any, Pattern] = {}
 
     def files(self, plan: HostPlan, own: Sequence[File]) -> tuple[File, ...]:
-        """host.json, beside the host's `own` files, whose digests it holds; and the program that reads it."""
+        """host.json, beside the host's `own` files, whose digests it holds."""
         digests = _digests(own)
         shape = (
             tuple(
@@ -57,8 +62,7 @@ class ExpectationWriter:
         if pattern is None:
             pattern = self._patterns[shape] = Pattern(expect.dumps(self._marked(plan, digests)).encode())
         values = self._values(plan, digests)
-        text = pattern.fill({name: _escaped(value) for name, value in values.items()})
-        return (File(expect.PATH, text), File(check_host.PATH, check_host.check_host(), SCRIPT))
+        return (File(expect.PATH, pattern.fill({name: _escaped(value) for name, value in values.items()})),)
 
     def expectation(self, plan: HostPlan, own: Sequence[File]) -> Expectation:
         """What the host should look like. A file with a secret is not compared: its text on the host is another."""

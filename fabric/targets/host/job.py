@@ -8,20 +8,25 @@ from functools import cached_property
 from fabric.design.hosts.model import HostFleet
 from fabric.targets.base import Artifact, DeviceRef
 from fabric.targets.ends import Ends, FarEnds
-from fabric.targets.host.rendering import ROLE, TARGET, Renderer
+from fabric.targets.host.rendering import ROLE, TARGET, Renderer, artifacts
+
+SHARED = "all-hosts"
+"""What stands for all hosts in a tree: the files that they share. A host's name always has a number, so it is none of theirs."""
 
 
 class HostJob:
-    """Implements `RenderJob` over the hosts of a fleet that are not only planned."""
+    """Implements `RenderJob` over the hosts of a fleet that are not only planned.
+
+    The files of a host are those of `SHARED` and its own: four in five are the same on all 3,072 hosts, and a tree holds them once.
+    """
 
     def __init__(self, fleet: HostFleet, spec_sha256: str) -> None:
         self.fleet = fleet
         self.spec_sha256 = spec_sha256
         self._renderer = Renderer(fleet)
-        self._plans = {plan.name: plan for plan in fleet.hosts}
-        self.devices: Sequence[DeviceRef] = [
-            DeviceRef(name, ROLE, TARGET) for name, plan in self._plans.items() if plan.state != "planned"
-        ]
+        self._plans = {plan.name: plan for plan in fleet.hosts if plan.state != "planned"}
+        names = [SHARED, *self._plans] if self._plans else []
+        self.devices: Sequence[DeviceRef] = [DeviceRef(name, ROLE, TARGET) for name in names]
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -29,9 +34,17 @@ class HostJob:
         switches = {nic.switch for plan in self._plans.values() for nic in plan.nics}
         return frozenset([*self._plans, *switches])
 
+    def with_shared(self, chosen: Sequence[DeviceRef]) -> Sequence[DeviceRef]:
+        """The chosen devices, and with any host what all hosts share: only together they are a host's files."""
+        if not chosen or any(ref.name == SHARED for ref in chosen):
+            return chosen
+        return [self.devices[0], *chosen]
+
     def render(self, name: str) -> list[Artifact]:
-        """All files of a host. Raises FabricError for what cannot be rendered."""
-        return self._renderer.render(self._plans[name])
+        """The own files of a host, or what all hosts share. Raises FabricError for what cannot be rendered."""
+        if name == SHARED:
+            return artifacts(SHARED, self._renderer.shared())
+        return artifacts(name, self._renderer.own(self._plans[name]))
 
     def normalise(self, target: str, text: str) -> str:  # noqa: ARG002 - the protocol's shape
         """The text as it is: nothing on a host rewrites these files."""

@@ -9,7 +9,7 @@ from fabric.design.hosts.model import HostFleet, HostPlan
 from fabric.design.suggest import near
 from fabric.errors import FabricError
 from fabric.targets.base import Artifact
-from fabric.targets.host import base, cuda, nccl, network, nvidia, rdma, slurm, storage
+from fabric.targets.host import base, checks, cuda, nccl, network, nvidia, rdma, slurm, storage
 from fabric.targets.host.checks import ExpectationWriter
 from fabric.targets.host.concern import Concern, File
 
@@ -48,28 +48,43 @@ class Renderer:
         own: dict[str, tuple[File, ...]] = {}
         files: list[File] = []
         for concern in concerns:
+            files += self._shared_files(concern)
             if concern == _CHECKS:
                 files += self._checks(plan, own)
             else:
-                files += self._shared_files(concern)
                 own[concern] = tuple(_MODULES[concern].own(self.fleet, plan))
                 files += own[concern]
-        return [Artifact(name, ROLE, TARGET, path, content, mode, secret) for path, content, mode, secret in files]
+        return artifacts(name, files)
+
+    def shared(self) -> list[File]:
+        """The files that all hosts have, in the order of the concerns."""
+        return [file for concern in CONCERNS for file in self._shared_files(concern)]
+
+    def own(self, plan: HostPlan) -> list[File]:
+        """The files of one host beside those."""
+        own = {concern: tuple(module.own(self.fleet, plan)) for concern, module in _MODULES.items()}
+        return [*(file for files in own.values() for file in files), *self._checks(plan, own)]
 
     def _shared_files(self, concern: str) -> tuple[File, ...]:
-        if concern not in _MODULES:
-            raise FabricError(f"there is no concern {concern!r} of hosts", hint=near(concern, CONCERNS))
-        if concern not in self._shared:
-            self._shared[concern] = tuple(_MODULES[concern].shared(self.fleet))
-        return self._shared[concern]
+        known = self._shared.get(concern)
+        if known is None:
+            if concern not in CONCERNS:
+                raise FabricError(f"there is no concern {concern!r} of hosts", hint=near(concern, CONCERNS))
+            made = checks.shared() if concern == _CHECKS else _MODULES[concern].shared(self.fleet)
+            known = self._shared[concern] = tuple(made)
+        return known
 
     def _checks(self, plan: HostPlan, own: Mapping[str, tuple[File, ...]]) -> tuple[File, ...]:
         """What the checks compare with: it names all other files, so those are made too where nobody asked for them."""
         if self._writer is None:
-            shared = [file for concern in _MODULES for file in self._shared_files(concern)]
-            self._writer = ExpectationWriter(self.fleet, services(self.fleet), shared)
+            self._writer = ExpectationWriter(self.fleet, services(self.fleet), self.shared())
         others = [own[name] if name in own else module.own(self.fleet, plan) for name, module in _MODULES.items()]
         return self._writer.files(plan, [file for files in others for file in files])
+
+
+def artifacts(device: str, files: Iterable[File]) -> list[Artifact]:
+    """The files as artifacts of `device`."""
+    return [Artifact(device, ROLE, TARGET, path, content, mode, secret) for path, content, mode, secret in files]
 
 
 _last: Renderer | None = None
