@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "inventories" / "lab" / "cluster.yaml"
 BIN = Path(sys.executable).parent
+HOSTS = {"platform": "grand-teton-h100"}
 
 
 def ansible(tool: str, *args: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -54,10 +55,9 @@ def test_groups(lab: dict[str, Any]) -> None:
         "z02-rtsw002",
     }
     assert set(lab["gpu_hosts"]["hosts"]) == {f"z0{z}-r00{r}-h{h}" for z in (1, 2) for r in (1, 2) for h in (1, 2)}
-    assert {name for name in lab["zone_1"]["hosts"] if "sw" in name} == {
-        *(f"z01-rtsw00{n}" for n in (1, 2)),
-        *(f"z01-ctsw0{n}" for n in (1, 2)),
-    }
+    assert lab["zone_1"] == {"hosts": ["z01-ctsw01", "z01-ctsw02"], "children": ["rack_z01_r001", "rack_z01_r002"]}
+    assert lab["rack_z01_r002"]["hosts"] == ["z01-rtsw002", "z01-r002-h1", "z01-r002-h2"]
+    assert lab["os_debian_12"]["children"] == lab["platform_grand_teton_h100"]["children"] == ["gpu_hosts"]
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,18 @@ def test_groups(lab: dict[str, Any]) -> None:
     ],
 )
 def test_variables(lab: dict[str, Any], name: str, values: dict[str, Any]) -> None:
-    assert lab["_meta"]["hostvars"][name] == {**values, "fabric_spec": str(LAB)}
+    assert lab["_meta"]["hostvars"][name] == {**values, "fabric_spec": str(LAB), "ansible_local": {}}
 
 
 def test_same_from_the_playbooks_folder(lab: dict[str, Any]) -> None:
     assert listed(LAB, ROOT / "playbooks") == lab
+
+
+def test_logins_of_the_spec(spec_file: Callable[..., Path]) -> None:
+    found = listed(spec_file("lab", {"hosts": {**HOSTS, "ssh": {"user": "ops", "port": 2222}}}))["_meta"]["hostvars"]
+    login = {"ansible_user": "ops", "ansible_become": True, "ansible_port": 2222}
+    assert login.items() <= found["z01-r001-h1"].items()
+    assert not login.keys() & found["z01-rtsw001"].keys()
 
 
 def test_states_are_groups(spec_file: Callable[..., Path]) -> None:
@@ -135,16 +142,19 @@ def test_the_two_settings_files_are_one() -> None:
     top, own = configparser.ConfigParser(), configparser.ConfigParser()
     assert top.read(ROOT / "ansible.cfg")
     assert own.read(ROOT / "playbooks" / "ansible.cfg")
-    for name in ("library", "inventory_plugins"):
+    for name in ("library", "module_utils", "action_plugins", "inventory_plugins", "roles_path"):
         own["defaults"][name] = f"playbooks/{own['defaults'][name]}"
     assert {s: dict(top[s]) for s in top} == {s: dict(own[s]) for s in own}
 
 
-@pytest.mark.parametrize(("kind", "name"), [("inventory", "fabric"), ("module", "fabric_switch")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("inventory", "fabric"), ("module", "fabric_switch"), ("module", "fabric_files"), ("module", "fabric_settle")],
+)
 def test_documentation(kind: str, name: str) -> None:
     done = ansible("ansible-doc", "-t", kind, name)
     assert done.returncode == 0, done.stderr
-    assert "spec" in done.stdout
+    assert "cluster" in done.stdout or "fabric_files" in done.stdout
 
 
 @pytest.mark.parametrize("tags", ["apply", "plan"])
@@ -161,6 +171,7 @@ def test_an_infiniband_spec_gives_its_subnet_managers() -> None:
     assert found["sm_standby"]["hosts"] == ["gt0025"]
     assert len(found["gpu_hosts"]["hosts"]) == 48
     assert "gt0009" in found["unit_2"]["hosts"]
+    assert found["rack_r002"]["hosts"] == ["gt0003", "gt0004"]
     variables = found["_meta"]["hostvars"]["gt0025"]
     assert {key: variables[key] for key in ("ansible_host", "sm_priority", "hca")} == {
         "ansible_host": "10.99.0.2",
