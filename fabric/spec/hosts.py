@@ -36,7 +36,9 @@ def _bdf(text: str) -> str:
 
 def _url(text: str) -> str:
     if not _URL.match(text):
-        raise ValueError(f"{text!r} is not a URL such as https://mirror.example.net/gpu (http, https or file, no user)")
+        raise ValueError(
+            "must be a URL such as https://mirror.example.net/gpu: http, https or file, without user or password"
+        )
     return text.rstrip("/")
 
 

@@ -10,18 +10,18 @@ from fabric.design.hosts.nccl_file import lint_text
 from fabric.design.hosts.nccl_lint import truth_of
 from fabric.errors import FabricError, FabricErrors
 from fabric.spec.cluster import ClusterSpec
-from fabric.spec.yaml_read import Position, decode, read_bytes
+from fabric.spec.yaml_read import Position, read_bytes
 from fabric.spec.yaml_source import MAX_ERRORS, located
 
 
 def check_files(paths: Iterable[Path], spec: ClusterSpec) -> list[dict[str, Any]]:
     """Warnings: {file, line, column, path: the setting, code: "nccl", message}, by file and line.
 
-    FabricErrors with file:line:column for what NCCL would misread and what contradicts the fabric, and for a file that is no text.
+    FabricErrors with file:line:column for what NCCL would misread and what contradicts the fabric; FabricError for a file that is not there.
     """
     truth, warned, errors = truth_of(spec), list[dict[str, Any]](), list[FabricError]()
     for path in paths:
-        told = list(lint_text(decode(read_bytes(path), str(path)), truth))
+        told = list(lint_text(read_bytes(path).decode(errors="replace"), truth))
         for entry in sorted(told, key=lambda one: (one.line, one.column)):
             flaw, at = entry.flaw, Position(str(path), entry.line, entry.column)
             if flaw.level == "error":

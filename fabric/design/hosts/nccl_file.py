@@ -93,6 +93,8 @@ def _value_flaw(value: str) -> tuple[int, str, str | None] | None:
         return 0, "there is no value after '='", None
     if len(value) > LONGEST:
         return LONGEST, f"has {len(value):,} characters: NCCL cuts a value after {LONGEST:,}", None
+    if "\0" in value:
+        return value.index("\0"), "a NUL character ends the value", None
     for mark in ('"', "'"):
         if mark in value:
             return value.index(mark), f"the quote {mark} becomes part of the value", "write the value without quotes"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fabric.catalog import catalog
 from fabric.catalog.distribution import version_of
 from fabric.catalog.nccl import NcclKey
 from fabric.design.hosts.nccl import nccl_version
-from fabric.design.hosts.nccl_rules import RULES, Level, Told, Truth
+from fabric.design.hosts.nccl_rules import RULES, Level, Told, Truth, whole
 from fabric.design.hosts.qos import qos_of
-from fabric.design.suggest import near
 from fabric.spec.cluster import ClusterSpec
+
+_PREFIX = "NCCL_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,7 @@ def lint(key: str, value: str, truth: Truth) -> Iterator[Flaw]:
     table = catalog().nccl().settings
     known = table.get(key)
     if known is None:
-        hint = near(key, table)
-        yield Flaw("warning", key, "is no setting that NCCL documents", hint if hint.startswith("did") else None)
+        yield Flaw("warning", key, "is no setting that NCCL documents", _meant(key, table))
         return
     if known.forbidden is not None:
         yield Flaw("error", key, f"does not belong in a file for all jobs: {known.forbidden}")
@@ -49,6 +50,12 @@ def lint(key: str, value: str, truth: Truth) -> Iterator[Flaw]:
             yield from (Flaw(level, key, message) for level, message in RULES[key](value, truth))
 
 
+def _meant(key: str, table: Iterable[str]) -> str | None:
+    """The setting that was meant; the prefix that all share makes none alike."""
+    found = difflib.get_close_matches(key[len(_PREFIX) :], [name[len(_PREFIX) :] for name in table], n=1, cutoff=0.75)
+    return f"did you mean {_PREFIX}{found[0]}?" if found else None
+
+
 def _form(value: str, known: NcclKey) -> Iterator[str]:
     because = f" ({known.why})" if known.why else ""
     if known.choices and value.upper() not in {choice.upper() for choice in known.choices}:
@@ -56,7 +63,7 @@ def _form(value: str, known: NcclKey) -> Iterator[str]:
     if known.low is None and known.high is None:
         return
     try:
-        number = int(value)
+        number = whole(value)
     except ValueError:
         yield f"wants a whole number, found {value!r}"
         return

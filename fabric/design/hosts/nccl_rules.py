@@ -35,6 +35,11 @@ class Truth:
         return {dscp: name for name, entry in self.spec.qos.classes() for dscp in entry.dscp}
 
 
+def whole(value: str) -> int:
+    """A whole number as NCCL reads it: decimal, or hexadecimal after 0x. ValueError for all else, octal numbers too."""
+    return int(value, 0)
+
+
 def _whole_names(value: str, what: str) -> tuple[list[str], str | None]:
     """The names of a list that matches whole names, or what is wrong with its form."""
     if value.startswith("^"):
@@ -76,7 +81,7 @@ def _traffic_class(value: str, truth: Truth) -> Told:
     if truth.qos is None:
         yield "warning", "InfiniBand knows no traffic class: NCCL_IB_SL chooses the lane"
         return
-    byte, qos = int(value), truth.qos
+    byte, qos = whole(value), truth.qos
     dscp, bits = byte >> 2, byte & 3
     if dscp != qos.dscp:
         belongs = truth.class_of.get(dscp)
@@ -93,14 +98,14 @@ def _traffic_class(value: str, truth: Truth) -> Told:
 def _control_class(value: str, truth: Truth) -> Told:
     if truth.qos is None:
         yield "warning", "InfiniBand knows no traffic class: NCCL_IB_SL chooses the lane"
-    elif (dscp := int(value) >> 2) not in truth.class_of:
+    elif (dscp := whole(value) >> 2) not in truth.class_of:
         yield "error", f"{value} >> 2 is DSCP {dscp}, which belongs to no declared class"
 
 
 def _qps(value: str, truth: Truth) -> Told:
     if truth.qos is None:
         return
-    method, count = truth.spec.load_balancing.method, int(value)
+    method, count = truth.spec.load_balancing.method, whole(value)
     if method != "ecmp" and count == 1:
         yield "error", f"load_balancing.method is {method}, which spreads by queue pair: 1 queue pair takes 1 path"
     elif count > MOST_QPS:
@@ -120,7 +125,7 @@ def _gid_index(value: str, truth: Truth) -> Told:
         yield "warning", "InfiniBand has no GID to choose"
     elif value == "1":
         yield "error", "GID 1 is RoCE v2 of the link-local address, which is not routed (NVIDIA/nccl#426)"
-    elif int(value) >= 0 and (truth.version is None or truth.version >= (2, 21)):
+    elif whole(value) >= 0 and (truth.version is None or truth.version >= (2, 21)):
         yield (
             "warning",
             "the index moves after a link flap; from 2.21 on leave it out and set NCCL_IB_ADDR_RANGE (nccl PR #2183)",
@@ -159,7 +164,7 @@ def _holds(
 
 def _version_num(value: str, truth: Truth) -> Told:
     if truth.qos is not None and value != "2":
-        yield "error", "RoCE v1 is not routed: 2"
+        yield "error", "RoCE v1 is not routed, so 2"
 
 
 def _service_level(value: str, truth: Truth) -> Told:
@@ -168,7 +173,7 @@ def _service_level(value: str, truth: Truth) -> Told:
             yield "warning", "RoCE has no service level; its DSCP chooses the class"
         return
     table = truth.spec.infiniband.qos.sl2vl if truth.spec.infiniband.qos else None
-    if table is not None and int(value) < len(table) and table[int(value)] == 15:
+    if table is not None and whole(value) < len(table) and table[whole(value)] == 15:
         yield "error", f"backend.qos.sl2vl drops SL {value} (VL 15)"
 
 
