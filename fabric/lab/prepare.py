@@ -10,7 +10,7 @@ from fabric.design.load import Cluster
 from fabric.errors import FabricError
 from fabric.lab import bootstrap, lldp, nodekinds, secrets
 from fabric.lab.fboss.install import prepare as fboss_box
-from fabric.lab.machines.prepare import prepare as installed_machine
+from fabric.lab.machines.prepare import Installer
 from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import run
 from fabric.lab.state import Lab
@@ -35,13 +35,15 @@ def prepare(
     keygen(folder / KEY, "operator")
     public = (folder / f"{KEY}.pub").read_text(encoding="ascii")
     job = ClusterJob(cluster.fabric, cluster.loaded.text_sha256, base_dir=cluster.loaded.path.parent)
+    installer = Installer(cluster, image, public) if image is not None else None
     known = []
     for node in topology.nodes:
         place = lab.node_folder(node.name)
         place.mkdir(parents=True)
         lab.logs(node.name).mkdir(parents=True)
         if node.machine:
-            known.append(installed_machine(place, node, cluster, public))
+            assert installer is not None  # noqa: S101 - there is an image wherever there are machines
+            known.append(installer.prepare(place, node))
             continue
         settings = _node_json(place, node, cluster, eos_release)
         _write(
@@ -58,7 +60,8 @@ def prepare(
     state = folder / "fabric"
     state.mkdir()
     _write(state / "known_hosts", "".join(known))
-    (folder / "mirror").mkdir()
+    if installer is not None:
+        installer.packages(folder / "mirror")
     named = [f"{node.management.split('/')[0]} {node.name}\n" for node in topology.nodes if node.management]
     _write(folder / "hosts", "".join(["127.0.0.1 localhost\n", "::1 localhost\n", *named]))
     _write(

@@ -17,6 +17,7 @@ from pathlib import Path
 from fabric.design.load import Cluster
 from fabric.errors import FabricError
 from fabric.lab import control, nodekinds
+from fabric.lab.machines.image import check_machine as check_boot
 from fabric.lab.machines.image import ensure as ensure_image
 from fabric.lab.prepare import prepare
 from fabric.lab.proc import alive, start_time
@@ -82,6 +83,8 @@ def up(
     if eos_release and not _RELEASE.fullmatch(eos_release):
         raise FabricError(f"{eos_release!r} is no EOS release", hint="like 4.30.1F")
     check_machine()
+    if boot:
+        check_boot()
     topology = lab_topology(cluster.fabric, subset, boot)
     image = ensure_image(say) if boot else None
     claim(lab)
