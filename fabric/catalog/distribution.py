@@ -39,7 +39,8 @@ class Range(Model):
 class PackageRule(Evidence):
     """One package. `name` and `version` may hold `{driver}`, `{branch}`, `{cuda}`, `{cuda_dash}`, `{cuda_major}`, `{nccl}`, `{dcgm}`, `{doca}`.
 
-    `version` None: any that the repository has; a `*` at its end: any build of that version. `stack`: only with that RDMA stack.
+    `version` None: any that the repository has; a `*` at its end: any build of that version. `stack`: only with that RDMA stack. `mount`: only
+    with a mount of that kind.
     """
 
     concern: Concern
@@ -47,7 +48,15 @@ class PackageRule(Evidence):
     version: str | None = None
     hold: bool = True
     stack: Literal["doca", "inbox"] | None = None
+    mount: Literal["fuse", "pnfs"] | None = None
     when: Range | None = None
+
+
+class ModuleRule(Evidence):
+    """One module stream to enable (dnf), before the packages of its concern; `name` takes the words of packages."""
+
+    name: str
+    concern: Concern
 
 
 class RepositoryRule(Evidence):
@@ -76,5 +85,6 @@ class DistributionModel(Model):
     network: Literal["networkd", "networkmanager"]
     cuda_repo: str = Field(description="the distribution's name in NVIDIA's CUDA repositories")
     repositories: tuple[RepositoryRule, ...]
+    modules: tuple[ModuleRule, ...] = ()
     packages: tuple[PackageRule, ...]
     notes: tuple[str, ...] = ()

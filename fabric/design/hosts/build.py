@@ -10,7 +10,7 @@ from fabric.design.hosts.nccl import derived, host_lines, merged
 from fabric.design.hosts.qos import qos_of
 from fabric.design.hosts.rows import IbRows, RoceRows
 from fabric.design.hosts.settings import firmware_of, sysctls_of
-from fabric.design.hosts.software import packages_of, repositories_of, versions_of
+from fabric.design.hosts.software import modules_of, packages_of, repositories_of, versions_of
 from fabric.design.hosts.storage import mount_of
 from fabric.errors import DesignError
 from fabric.spec.cluster import ClusterSpec
@@ -26,22 +26,23 @@ def design_hosts(cluster: Cluster | SubnetCluster) -> HostFleet:
     if hosts.os is None or hosts.software is None or hosts.network is None:
         raise _undeclared(spec)
     platform, model = catalog().host(hosts.platform), catalog().distribution(hosts.os)
-    qos = qos_of(spec)
+    qos, mounts = qos_of(spec), tuple(mount_of(mount) for mount in spec.storage)
     return HostFleet(
         spec=spec,
         backend=spec.backend.kind,
         distribution=Distribution(model.name, model.family, model.cuda_repo, model.network),
-        packages=packages_of(model, hosts.software),
+        packages=packages_of(model, hosts.software, mounts),
         qos=qos,
         mtu=mtu_of(cluster),
         nccl=merged(derived(spec, platform, qos), hosts.nccl.overrides),
-        mounts=tuple(mount_of(mount) for mount in spec.storage),
+        mounts=mounts,
         hosts=rows_of(cluster),
         repositories=repositories_of(model, hosts.software),
         sysctls=sysctls_of(spec),
         firmware=firmware_of(spec, platform, qos),
         front_end=tuple(hosts.network.front_end),
         ntp=tuple(hosts.tuning.ntp or (spec.management.ntp if spec.management else ())),
+        modules=modules_of(model, hosts.software),
         versions=versions_of(hosts.software),
     )
 

@@ -186,6 +186,8 @@ class HostFleet:
     front_end: tuple[str, ...] = ()
     """Front-end interfaces; not matched by prefix."""
     ntp: tuple[str, ...] = ()
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Module streams to enable by concern (dnf), before its packages: {"nvidia": ("nvidia-driver:580-open",)}."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """What is pinned, by software: driver, fabric_manager, cuda, nccl ("2.28.9-1+cuda13.0"), dcgm, doca (not with the inbox stack)."""
 

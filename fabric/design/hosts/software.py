@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabric.catalog.distribution import Concern, DistributionModel, PackageRule, RepositoryRule
-from fabric.design.hosts.model import Package, Repository
+from fabric.design.hosts.model import Mount, Package, Repository
 from fabric.spec.hosts import Mirror, Software
 
 CONCERNS: tuple[Concern, ...] = ("base", "rdma", "nvidia", "cuda", "nccl", "storage", "checks")
@@ -21,16 +21,29 @@ def versions_of(software: Software) -> dict[str, str]:
     return pinned
 
 
-def packages_of(model: DistributionModel, software: Software) -> dict[str, tuple[Package, ...]]:
-    """Packages by concern, in the order of the catalog."""
-    versions = versions_of(software)
+def packages_of(
+    model: DistributionModel, software: Software, mounts: tuple[Mount, ...]
+) -> dict[str, tuple[Package, ...]]:
+    """Packages by concern, in the order of the catalog; behind those of storage the packages that bring FUSE clients."""
+    versions, kinds = versions_of(software), {mount.kind for mount in mounts}
     words = _words(versions)
     found: dict[str, list[Package]] = {concern: [] for concern in CONCERNS}
     for rule in model.packages:
-        if _applies(rule, software, versions):
+        if _applies(rule, software, versions) and rule.mount in (None, *kinds):
             version = rule.version.format(**words) if rule.version else None
             found[rule.concern].append(Package(rule.name.format(**words), version, rule.hold))
+    found["storage"] += dict.fromkeys(mount.package for mount in mounts if mount.package is not None)
     return {concern: tuple(packages) for concern, packages in found.items()}
+
+
+def modules_of(model: DistributionModel, software: Software) -> dict[str, tuple[str, ...]]:
+    """Module streams by concern; empty where the distribution has none."""
+    words = _words(versions_of(software))
+    concerns = dict.fromkeys(rule.concern for rule in model.modules)
+    return {
+        concern: tuple(rule.name.format(**words) for rule in model.modules if rule.concern == concern)
+        for concern in concerns
+    }
 
 
 def _applies(rule: PackageRule, software: Software, versions: dict[str, str]) -> bool:
