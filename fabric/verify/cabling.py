@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fabric.design.fabric import Fabric
 from fabric.verify.cabling_dead import dead_devices
 from fabric.verify.cabling_mix import ring_finding, rings
+from fabric.verify.cabling_mute import mute_devices
 from fabric.verify.cabling_plan import CablePlan, Ears, End, cable_plan, devices_of, ends, listen
 from fabric.verify.finding import Finding
 from fabric.verify.observed import Network, seen
@@ -31,6 +32,9 @@ def judge_cabling(fabric: Fabric, network: Network) -> list[Finding]:
         failed.append(ring_finding(plan, ears, ring))
         covered.update(plan.link_of[end] for end in ring.chain)
     for finding, links in dead_devices(fabric, plan, ears, network, covered):
+        failed.append(finding)
+        covered |= links
+    for finding, links in mute_devices(fabric, plan, ears, covered):
         failed.append(finding)
         covered |= links
     rest: list[Finding] = []

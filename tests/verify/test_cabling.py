@@ -213,6 +213,29 @@ def test_dead_switch_is_one_fault(lab: Fabric) -> None:
     assert named(judged(Simulated(lab, dead={"z01-ctsw01"}))) == {("device", "z01-ctsw01")}
 
 
+@pytest.mark.parametrize("forgotten", [False, True], ids=["just died", "forgotten by its neighbours"])
+@pytest.mark.parametrize("name", ["z01-ctsw01", "z01-rtsw001"])
+def test_dead_lldp_is_one_fault(lab: Fabric, name: str, forgotten: bool) -> None:
+    sim = Simulated(lab)
+    sim.silent_hosts = {host.name for host in lab.hosts()}
+    sim.swap(("z02-ctsw01", "Ethernet3/1/1"), ("z02-ctsw01", "Ethernet3/2/1"))
+    ends = [end for end in sim.cables if end[0] == name]
+    sim.deaf |= {*ends, *(sim.cables[end] for end in ends if forgotten)}
+    found = judged(sim)
+    assert named(found) >= {("lldp", name)}
+    assert {kind for kind, _ in named(found)} == {"lldp", "swap"}
+    told = next(finding for finding in found if finding.check == "cabling.lldp")
+    assert f"check LLDP on {name}" in told.action
+    assert told.count == len(ends)
+
+
+def test_one_more_deaf_port_is_no_dead_lldp(lab: Fabric) -> None:
+    sim = Simulated(lab)
+    ends = [end for end in sim.cables if end[0] == "z01-ctsw01"]
+    sim.deaf |= set(ends[1:])
+    assert {kind for kind, _ in named(judged(sim))} == {"one-way"}
+
+
 def test_silent_hosts(lab: Fabric) -> None:
     sim = Simulated(lab, silent_hosts={"z01-r001-h1", "z02-r002-h1"})
     findings = judged(sim)
