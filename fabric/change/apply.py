@@ -160,9 +160,11 @@ class Apply:
             return
         for name, before in (self.originally or {}).items():
             self.health[name] = before.and_(self.health.get(name, before))
-        names = [name for name in ledger.done() if name in self.health]
+        names, unfinished = [name for name in ledger.done() if name in self.health], ledger.unfinished()
+        if not names and not unfinished:
+            return
         self.context.stream.tell(WaveStarted(number, "final gate", tuple(names)))
-        problems = [*ledger.unfinished(), *self._unhealthy(names)]
+        problems = [*unfinished, *self._unhealthy(names)]
         self.context.stream.tell(WaveEnded(number, tuple(problems)))
         if problems:
             control.halt(f"the final gate found {len(problems):,} unhealthy")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from fabric.errors import FabricError
 NAME = "journal.jsonl"
 LIMIT = 1 << 30
 """Bytes of a journal that is read; a run over 1,708 devices writes some 20 MB."""
+
+
+_HEAD = 128
+"""Bytes that hold the time of a line, which comes first in it."""
 
 
 class Journal:
@@ -84,6 +89,16 @@ def read_journal(path: Path) -> list[tuple[str, Event]]:
             hint = "fabric drift says how the devices stand; move the run's folder away to be done with it"
             raise FabricError(f"{path}:{number} is damaged: {type(error).__name__}", hint=hint) from error
     return events
+
+
+def began_at(path: Path) -> str:
+    """The time of the first line; "" for a journal that is empty, damaged or cannot be read."""
+    try:
+        head = read_regular(str(path), _HEAD) or b""
+    except OSError:
+        return ""
+    found = re.match(rb'\{"t": "([^"]+)"', head)
+    return found[1].decode("ascii", "replace") if found else ""
 
 
 def _whole(handle: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from fabric.change.clock import Clock, run_id
 from fabric.change.events import GOOD, OLD, Ended, Event, Leftover, RunEnded, RunStarted, Step, WaveEnded
 from fabric.change.files import cannot, read_regular, write_atomic
-from fabric.change.journal import NAME, Journal, read_journal
+from fabric.change.journal import NAME, Journal, began_at, read_journal
 from fabric.change.lock import holder
 from fabric.change.plan import Plan
 from fabric.change.planfile import load_plan, save_plan
@@ -189,12 +189,14 @@ def load_run(state: Path, name: str) -> RunRecord:
 
 
 def _names(state: Path) -> list[str]:
+    """The runs, the oldest first. An id tells the second only, and a folder may have been renamed: the journal knows."""
     try:
-        return sorted(entry.name for entry in (state / FOLDER).iterdir() if (entry / NAME).is_file())
+        folders = [entry for entry in (state / FOLDER).iterdir() if (entry / NAME).is_file()]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise cannot("read", state / FOLDER, error) from error
+    return [folder.name for folder in sorted(folders, key=lambda it: (began_at(it / NAME), len(it.name), it.name))]
 
 
 def _load(state: Path, name: str) -> RunRecord | None:

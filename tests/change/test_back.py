@@ -97,3 +97,9 @@ def test_a_session_whose_far_end_is_still_to_go_back_is_not_waited_for(tmp_path:
     cluster.apply()
     assert set(rollback(cluster).values()) == {"rolled-back"}
     assert problems(cluster) == []
+
+
+def test_where_nothing_is_left_to_take_back_there_is_no_final_gate(cluster: Cluster) -> None:
+    rollback(cluster)
+    assert rollback(cluster) == {}
+    assert [event for event in cluster.events if isinstance(event, WaveStarted | WaveEnded)] == []

@@ -14,7 +14,7 @@ import pytest
 
 from fabric.change.clock import SystemClock, run_id
 from fabric.change.control import Options
-from fabric.change.events import Ended, Event, Step
+from fabric.change.events import Ended, Event, RunStarted, Step
 from fabric.change.journal import NAME, Journal, read_journal
 from fabric.change.keep import FOLDER, keeper, kept
 from fabric.change.leftovers import dead_changes
@@ -266,3 +266,15 @@ def test_a_damaged_journal_holds_up_no_other_run(tmp_path: Path) -> None:
         assert not found
     with pytest.raises(FabricError, match="damaged"):
         load_run(tmp_path, bad.name)
+
+
+def test_the_last_run_is_the_one_that_began_last(tmp_path: Path) -> None:
+    clock = FakeClock()
+    for name, later in (("kept-by-hand", 0), ("20260101-000000-9", 5), ("20260101-000000-10", 0)):
+        clock.sleep(later)
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        journal = Journal(tmp_path / "runs" / name / NAME, clock)
+        journal.append(RunStarted(name, "apply", "cluster.yaml", "", "", (), (), 0))
+        journal.close()
+    assert [run.id for run in list_runs(tmp_path)] == ["kept-by-hand", "20260101-000000-9", "20260101-000000-10"]
+    assert load_run(tmp_path, "last").id == "20260101-000000-10"
