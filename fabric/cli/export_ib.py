@@ -1,4 +1,4 @@
-"""`fabric export topo|ndt|ibnetdiscover|slurm-topology|ibsim`: an InfiniBand design in the forms of other tools.
+"""`fabric export topo|ndt|ibnetdiscover|ibsim`: an InfiniBand design in the forms of other tools.
 
 `--json` prints, version `fabric.export/1`: {schema, out, files: [name], bytes}.
 """
@@ -43,7 +43,7 @@ def topo(*, spec: Path, out: Path, no_speeds: bool, as_json: bool) -> None:
     from fabric.export.ib_topo import topo_files
 
     files = topo_files(_subnet(spec), speeds=not no_speeds)
-    _write(out, {out / name: text.encode() for name, text in files.items()}, as_json)
+    write_files(out, {out / name: text.encode() for name, text in files.items()}, as_json)
 
 
 @click.command("ndt")
@@ -54,18 +54,7 @@ def ndt(*, spec: Path, out: Path, as_json: bool) -> None:
     """Write SPEC's cables as a CSV for UFM's NDT plugin, which compares a fabric with it."""
     from fabric.export.ib_ndt import ndt_csv
 
-    _write(out, {out: ndt_csv(_subnet(spec)).encode()}, as_json)
-
-
-@click.command("slurm-topology")
-@spec_argument
-@_out("FILE", "topology.conf")
-@json_option
-def slurm_topology(*, spec: Path, out: Path, as_json: bool) -> None:
-    """Write Slurm's topology.conf: a scalable unit of SPEC is a switch, GPU hosts only."""
-    from fabric.export.ib_slurm import slurm_topology as text
-
-    _write(out, {out: text(_subnet(spec)).encode()}, as_json)
+    write_files(out, {out: ndt_csv(_subnet(spec)).encode()}, as_json)
 
 
 @click.command("ibsim")
@@ -77,7 +66,7 @@ def ibsim(*, spec: Path, out: Path, aggregation_nodes: bool, as_json: bool) -> N
     """Write SPEC as a net file of the InfiniBand simulator ibsim."""
     from fabric.lab.ib.net import net_text
 
-    _write(out, {out: net_text(_subnet(spec), aggregation_nodes).encode()}, as_json)
+    write_files(out, {out: net_text(_subnet(spec), aggregation_nodes).encode()}, as_json)
 
 
 @click.command("ibnetdiscover")
@@ -97,7 +86,7 @@ def ibnetdiscover(*, spec: Path, out: Path, as_json: bool) -> None:
     size = net_size(subnet)
     seat = next(hca for hca in subnet.hcas if hca.state != "planned")
     net = Net(net_text(subnet), size.nodes, size.switches, size.ports, TABLE, hca_id(seat))
-    _write(out, {out: netdiscover_cache(net)}, as_json)
+    write_files(out, {out: netdiscover_cache(net)}, as_json)
     made_up = sum(switch.placeholder for switch in subnet.switches) + sum(hca.placeholder for hca in subnet.hcas)
     if made_up:
         click.echo(
@@ -111,7 +100,8 @@ def _subnet(spec: Path) -> Subnet:
     return load_subnet(spec).subnet
 
 
-def _write(out: Path, files: Mapping[Path, bytes], as_json: bool) -> None:
+def write_files(out: Path, files: Mapping[Path, bytes], as_json: bool) -> None:
+    """Writes the files, making their folders, and says so; FabricError when that cannot be."""
     from fabric.change.files import cannot, write_atomic
 
     try:
@@ -128,5 +118,5 @@ def _write(out: Path, files: Mapping[Path, bytes], as_json: bool) -> None:
         click.echo(f"wrote {out} ({counted(len(files), 'file')}, {counted(size, 'byte')})")
 
 
-COMMANDS = (topo, ndt, slurm_topology, ibsim, ibnetdiscover)
+COMMANDS = (topo, ndt, ibsim, ibnetdiscover)
 """Added to the group `fabric export`."""

@@ -22,7 +22,6 @@ from fabric.export import ib_netdiscover
 from fabric.export.ib_common import standing_cables
 from fabric.export.ib_ndt import HEADER, ndt_csv
 from fabric.export.ib_netdiscover import Net, netdiscover_cache
-from fabric.export.ib_slurm import hostlist, slurm_topology
 from fabric.export.ib_topo import topo_files
 from fabric.lab.ib.net import TABLE, hca_id, net_size, net_text
 from tests.targets.opensm.ib_subnets import THREE_TIERS, tiny
@@ -94,39 +93,6 @@ def test_ndt(golden: Callable[[str, str], None]) -> None:
     assert {len(row) for row in rows} == {len(rows[0])} == {20}
     assert rows[1][2:4] + rows[1][5:7] == ["leaf0001", "Port 1/1/1", "gt0001 mlx5_0", "Port 1"]
     golden("export/ib/ndt.csv", text)
-
-
-def test_slurm(golden: Callable[[str, str], None]) -> None:
-    golden("export/ib/topology.conf", slurm_topology(tiny(THREE_TIERS)))
-    assert slurm_topology(tiny()).splitlines()[1:] == [
-        "SwitchName=su0001 Nodes=gt[0001-0003]"
-    ]  # no storage, no SM host
-
-
-def test_slurm_of_the_large_cluster_has_pods(fabric_cli: Callable[..., Result], tmp_path: Path) -> None:
-    result = fabric_cli(
-        "export", "slurm-topology", ROOT / "inventories" / "ib-24k" / "cluster.yaml", "-o", tmp_path / "t"
-    )
-    assert result.exit_code == 0, result.stderr
-    lines = (tmp_path / "t").read_text().splitlines()
-    assert lines[1] == "SwitchName=su0001 Nodes=gt[0001-0032]"
-    assert lines[96:98] == ["SwitchName=su0096 Nodes=gt[3041-3072]", "SwitchName=pod001 Switches=su[0001-0004]"]
-    assert lines[-1] == "SwitchName=fabric Switches=pod[001-024]"
-
-
-@pytest.mark.parametrize(
-    ("names", "short"),
-    [
-        (["gt0001"], "gt0001"),
-        (["gt0001", "gt0002", "gt0004"], "gt[0001-0002,0004]"),
-        (["a1", "a2", "b1"], "a[1-2],b1"),
-        (["a9", "a10"], "a9,a10"),
-        (["x", "y"], "x,y"),
-        ([], ""),
-    ],
-)
-def test_hostlist(names: list[str], short: str) -> None:
-    assert hostlist(names) == short
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +181,7 @@ def test_missing_tools_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("topo", ["GT8.ibnl", "MQM9700.ibnl", "ib-lab.topo"]),
         ("ndt", ["out"]),
-        ("slurm-topology", ["out"]),
+        ("slurm", ["fabric-topology.conf", "topology.conf"]),
         ("ibsim", ["out"]),
         pytest.param("ibnetdiscover", ["out"], marks=simulated),
     ],
