@@ -11,6 +11,7 @@ from fabric.cli import lab_ib, lab_ib_fault
 from fabric.cli.common import Seconds, json_option, print_json
 from fabric.cli.lab import lab_spec, running_lab
 from fabric.lab import control
+from fabric.lab.fault_hosts import GPU_FAULTS
 
 
 @click.group("fault")
@@ -100,6 +101,52 @@ def reboot(context: click.Context, node: str) -> None:
 def fill_disk(context: click.Context, node: str) -> None:
     """Fill the file system that holds a switch's configuration."""
     _make(context, "fill-disk", name=node)
+
+
+@fault.command("gpu")
+@click.argument("node")
+@click.argument("what", type=click.Choice(list(GPU_FAULTS)))
+@click.option("--gpu", default=0, show_default=True, metavar="NUMBER", help="Which one.")
+@click.pass_context
+def gpu(context: click.Context, node: str, what: str, gpu: int) -> None:
+    """Booted hosts: break a GPU."""
+    _make(context, "gpu", name=node, what=what, gpu=gpu)
+
+
+@fault.command("platform")
+@click.argument("node")
+@click.argument("gpu_name", metavar="GPU")
+@click.pass_context
+def platform(context: click.Context, node: str, gpu_name: str) -> None:
+    """Booted hosts: let the host have other GPUs than declared, like "NVIDIA A100-SXM4-80GB"."""
+    _make(context, "platform", name=node, gpu_name=gpu_name)
+
+
+@fault.command("clock")
+@click.argument("node")
+@click.argument("seconds", type=float)
+@click.pass_context
+def clock(context: click.Context, node: str, seconds: float) -> None:
+    """Booted hosts: let the clock be off."""
+    _make(context, "clock", name=node, seconds=seconds)
+
+
+@fault.command("forget-qos")
+@click.argument("node")
+@click.argument("nic")
+@click.pass_context
+def forget_qos(context: click.Context, node: str, nic: str) -> None:
+    """Booted hosts: let a NIC forget its QoS settings, as it does when its driver is loaded again."""
+    _make(context, "forget-qos", name=node, nic=nic)
+
+
+@fault.command("freeze")
+@click.argument("node")
+@click.argument("daemon")
+@click.pass_context
+def freeze(context: click.Context, node: str, daemon: str) -> None:
+    """Booted hosts: let a process hang, such as a FUSE client: whoever asks it waits."""
+    _make(context, "freeze", name=node, daemon=daemon)
 
 
 @fault.command("degrade")

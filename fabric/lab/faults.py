@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fabric.lab.fault_book import Book
 from fabric.lab.fault_cables import CableFaults
+from fabric.lab.fault_hosts import HostFaults
 from fabric.lab.fault_nodes import NodeFaults
 from fabric.lab.fault_ssh import SshFaults
 from fabric.lab.plant import Plant
@@ -14,5 +15,5 @@ class Faults(Book):
 
     def __init__(self, plant: Plant) -> None:
         super().__init__(plant)
-        for group in (CableFaults(self), NodeFaults(self), SshFaults(self)):
+        for group in (CableFaults(self), NodeFaults(self), SshFaults(self), HostFaults(self)):
             self.knows(group.kinds())

@@ -19,6 +19,7 @@ MEMORY_MIB = {"H100": 81559, "A100": 81920}
 
 _TOOLS = Path(__file__).parent / "tools"
 _PACKAGE = "fabric/lab/machines/standins/tools"
+RUN = "/usr/bin/python3 -S -P -m fabric.lab.machines.standins.tools"
 _BOOT = f"""[Unit]
 Description=Hardware of this machine (stand-in)
 DefaultDependencies=no
@@ -30,7 +31,7 @@ RequiresMountsFor=/run /var/lib
 Type=oneshot
 RemainAfterExit=yes
 Environment=PYTHONPATH={LIBRARY}
-ExecStart=/usr/bin/python3 -S -P -m fabric.lab.machines.standins.tools boot
+ExecStart={RUN} boot
 
 [Install]
 WantedBy=sysinit.target
@@ -48,6 +49,8 @@ def files(plan: HostPlan, model: HostModel) -> dict[str, tuple[str, int]]:
         "etc/default/chrony": ('DAEMON_OPTS="-F 1 -x"\n', 0o644),
         "etc/systemd/system/chrony.service.d/lab.conf": ("[Unit]\nConditionCapability=\n", 0o644),
     }  # fmt: skip
+    load = f"[Unit]\nConditionCapability=\n\n[Service]\nEnvironment=PYTHONPATH={LIBRARY}\nExecStart=\nExecStart={RUN} modules-load\n"
+    found["etc/systemd/system/systemd-modules-load.service.d/lab.conf"] = (load, 0o644)
     found |= unit("slurmd", "Slurm node daemon", "Type=exec\nExecStart=/usr/bin/sleep infinity")
     found |= dict(_library())
     return found

@@ -62,6 +62,11 @@ def unit(name: str, description: str, service: str) -> dict[str, tuple[str, int]
     return {f"usr/lib/systemd/system/{name}.service": (text, 0o644)}
 
 
+def _marker(name: str, version: str) -> dict[str, tuple[str, int]]:
+    """What tells the stand-in of modprobe that modules are there, and of which version."""
+    return {f"usr/share/standin/{name}": (f"{version}\n", 0o644)}
+
+
 def _driver(version: str) -> Iterator[Deb]:
     full = f"{version}-1"
     preferences = f"Package: nvidia-* libnvidia-*\nPin: version {version}-*\nPin-Priority: 1000\n"
@@ -72,7 +77,7 @@ def _driver(version: str) -> Iterator[Deb]:
         full,
         f"nvidia-kernel-open-dkms (= {full}), nvidia-driver-cuda (= {full}), nvidia-persistenced (= {full})",
     )
-    yield Deb("nvidia-kernel-open-dkms", full, files={"usr/src/nvidia-standin/version": (f"{version}\n", 0o644)})
+    yield Deb("nvidia-kernel-open-dkms", full, files=_marker("nvidia-kernel-open-dkms", version))
     yield Deb("libnvidia-ml1", full)
     smi = {"usr/bin/nvidia-smi": program("nvidia-smi", version)}
     yield Deb("nvidia-driver-cuda", full, f"libnvidia-ml1 (= {full})", files=smi)
@@ -134,7 +139,7 @@ def _doca(version: str) -> Iterator[Deb]:
         "infiniband-diags",
     )
     yield Deb("doca-ofed", full, ", ".join(f"{part} (= {full})" for part in parts))
-    yield Deb("mlnx-ofed-kernel-dkms", full, files={"usr/src/mlnx-ofed-standin/version": (f"{version}\n", 0o644)})
+    yield Deb("mlnx-ofed-kernel-dkms", full, files=_marker("mlnx-ofed-kernel-dkms", version))
     load = "Type=oneshot\nRemainAfterExit=yes\nExecStart=/usr/sbin/modprobe -a mlx5_core mlx5_ib ib_umad rdma_ucm"
     openibd = unit("openibd", "Configure Mellanox InfiniBand stack", load)
     yield Deb(

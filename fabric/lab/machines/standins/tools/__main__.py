@@ -6,7 +6,8 @@ import importlib
 import sys
 
 _PROGRAMS = {
-    "boot": "boot", "modprobe": "kernel", "lsmod": "kernel", "nvidia-smi": "smi", "nv-fabricmanager": "manager", "lspci": "pci",
+    "boot": "boot", "modprobe": "kernel", "lsmod": "kernel", "modules-load": "kernel",
+    "nvidia-smi": "smi", "nv-fabricmanager": "manager", "lspci": "pci",
     "ethtool": "nic", "ibv_devinfo": "rdma", "show_gids": "rdma", "ibstat": "rdma", "mlxconfig": "firmware", "mlxfwreset": "firmware",
     "chronyc": "clock", "dcgmi": "dcgm",
 }  # fmt: skip

@@ -105,15 +105,10 @@ def _overlay(place: str, files: dict[str, str]) -> None:
 
 
 def _modules() -> None:
-    """As systemd-modules-load does, which no container runs; the drivers of what is plugged in load by themselves."""
+    """The drivers of what is plugged in load by themselves."""
     for module in ("mlx5_core", "mlx5_ib", "nvidia"):
         if state.installed(kernel.PACKAGE_OF[module]):
             kernel.load(module)
-    for path in sorted(Path("/etc/modules-load.d").glob("*.conf")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            name = line.strip().replace("-", "_")
-            if name and not name.startswith(("#", ";")) and state.installed(kernel.PACKAGE_OF.get(name, "")):
-                kernel.load(name)
 
 
 def _mount(*arguments: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from fabric.lab.machines.standins.tools import state
 
@@ -16,7 +17,9 @@ PACKAGE_OF = {
 
 
 def main(name: str, arguments: Sequence[str]) -> int:
-    """`modprobe [-r] MODULE...` or `lsmod`."""
+    """`modprobe [-r] MODULE...`, `lsmod`, or what systemd-modules-load does, which no container runs."""
+    if name == "modules-load":
+        return load_configured()
     if name == "lsmod":
         print("Module                  Size  Used by")
         for path in sorted((state.RUN / "modules").glob("*")):
@@ -29,6 +32,16 @@ def main(name: str, arguments: Sequence[str]) -> int:
             _unload(module)
         return 0
     return max([0, *(load(module) for module in (words if every else words[:1]))])
+
+
+def load_configured() -> int:
+    """Load what /etc/modules-load.d names and is installed."""
+    for path in sorted(Path("/etc/modules-load.d").glob("*.conf")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name = line.strip().replace("-", "_")
+            if state.installed(PACKAGE_OF.get(name, "none")):
+                load(name)
+    return 0
 
 
 def load(module: str) -> int:
