@@ -14,7 +14,12 @@ LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=
 
+# One more than there are cores: a test in a lab waits for its switches a good part of its time.
+TEST_PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 export PYTHON
+# Hundreds of `fabric` processes are started; each would compile what it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-lab demo test lint bench scale-ib docs gen-docs clean
@@ -32,7 +37,7 @@ demo: setup-lab ## check, render and change the lab and the 24,576-GPU cluster, 
 	@tools/demo.sh
 
 test: setup-lab ## all tests but the benchmarks
-	@$(PY) -m pytest -q -n 2 $(PYTEST_ARGS)
+	@$(PY) -m pytest -q -n $(TEST_PROCESSES) $(PYTEST_ARGS)
 
 lint: setup ## style, types, layers, YAML
 	@tools/lint.sh

@@ -42,15 +42,37 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
         def _split_scope(self, nodeid: str) -> str:
             return lab_of(nodeid)
 
+    config.option.loadscopereorder = False  # the order is that of `turn`: a file of one test may be the longest
     return ByLab(config, log)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of `-n`: what takes long begins first, so that no process is left alone with it at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn(item.nodeid))
+
+
 def lab_of(nodeid: str) -> str:
-    """What a test shares a lab with: the tests of its file, those of tests/lab/test_lab_*.py all with each other, others with nobody."""
+    """What a test shares a lab with: the tests of its file; those of test_lab_*.py and of test_host_*.py all with each other; nobody."""
     file = nodeid.partition("::")[0]
     if not file.startswith("tests/lab/"):
         return nodeid
-    return "lab" if file.startswith("tests/lab/test_lab_") else file
+    shared = (name for name in ("lab", "host") if file.startswith(f"tests/lab/test_{name}_"))
+    return next(shared, file)
+
+
+LONG = (
+    *("host", "tests/lab/test_survive.py", "lab", "tests/lab/test_drivers.py", "tests/lab/test_ib_apply.py"),
+    *("tests/lab/test_ansible.py", "tests/lab/test_ib_lab.py", "tests/lab/", "tests/verify/test_verify_scale.py"),
+    *("tests/packaging/", "tests/targets/opensm/", "tests/playbooks/", "tests/export/test_vagrant.py"),
+)
+"""Labs, files and folders of which one unit takes seconds to minutes, the longest first."""
+
+
+def turn(nodeid: str) -> int:
+    """When a test is to begin: the place of its lab, file or folder in LONG, all others after them."""
+    return next((place for place, name in enumerate(LONG) if lab_of(nodeid).startswith(name)), len(LONG))
 
 
 @pytest.fixture
