@@ -111,9 +111,10 @@ def _serve(link: socket.socket) -> None:
                     waiting.unregister(key.fileobj)
                     os.close(key.fd)
                     continue
-                request, (out, err, its_end), *_ = socket.recv_fds(link, _MESSAGE, 3)
-                if not request:
+                request, descriptors, *_ = socket.recv_fds(link, _MESSAGE, 3)
+                if not request:  # the client is gone, and no descriptors come either
                     sys.exit(0)
+                out, err, its_end = descriptors
                 its_link = socket.socket(fileno=its_end)
                 pid = os.fork()
                 if pid == 0:
