@@ -97,7 +97,7 @@ def apply(
         raise click.UsageError("--full and --summary exclude each other")
     detail: Detail = "full" if options["full"] else "summary" if options["summary"] else "groups"
     plan = load_plan(what) if is_plan(what) else None
-    live = open_live(spec or (Path(plan.spec) if plan and plan.spec else _spec(what, plan)), **options)
+    live = open_live(spec or _spec(what, plan), **options)
     run = Options(
         options["commit_timer"], options["gate_timeout"], options["max_parallel"], options["max_failed"], dry_run
     )
@@ -119,6 +119,8 @@ def apply(
 
 def is_plan(path: Path) -> bool:
     """Whether a file is a plan and no spec: a plan is JSON, which begins with a brace."""
+    if not path.is_file():  # to read from a pipe would be to wait for ever
+        return path.suffix == ".json"
     try:
         with path.open("rb") as file:
             return file.read(64).lstrip().startswith(b'{"schema"')
@@ -127,9 +129,15 @@ def is_plan(path: Path) -> bool:
 
 
 def _spec(what: Path, plan: Plan | None) -> Path:
-    if plan is not None:
+    if plan is None:
+        return what
+    if not plan.spec:
         raise FabricError(f"{what} does not say which spec it was made of", hint="give it with --spec")
-    return what
+    if not Path(plan.spec).exists():
+        raise FabricError(
+            f"{plan.spec}, of which {what} was made, is not there", hint="give it with --spec where it is now"
+        )
+    return Path(plan.spec)
 
 
 def _narrowed(plan: Plan, live: Live) -> Plan:

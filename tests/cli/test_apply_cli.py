@@ -133,6 +133,16 @@ def test_apply_a_plan_file(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: 
     )
 
 
+def test_a_plan_whose_spec_has_moved(fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path) -> None:
+    plan, moved = tmp_path / "plan.json", tmp_path / "moved.yaml"
+    fabric_cli("plan", spec, "-o", plan, "--device", "z01-rtsw001")
+    spec.rename(moved)
+    done = fabric_cli("apply", plan, "--auto-approve")
+    hint = "(hint: give it with --spec where it is now)"
+    assert (done.exit_code, done.stderr) == (1, f"error: {spec}, of which {plan} was made, is not there {hint}\n")
+    assert fabric_cli("apply", plan, "--spec", moved, "--device", "z01-rtsw001", "--auto-approve").exit_code == 0
+
+
 @pytest.mark.parametrize("harm", [{"role": "ctsw"}, {"target": "eos"}])
 def test_a_plan_that_was_edited(
     fabric_cli: Cli, spec: Path, fleet: Fleet, tmp_path: Path, harm: dict[str, str]
