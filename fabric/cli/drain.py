@@ -103,10 +103,9 @@ def _watch(live: Live, device: str, wait_s: float) -> int:
 
 
 def _text(spec: Path) -> str:
-    try:
-        return spec.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FabricError(f"cannot read {spec}: {error}") from error
+    from fabric.spec.yaml_read import decode, read_bytes
+
+    return decode(read_bytes(spec), str(spec))
 
 
 def _edited(spec: Path, device: str, state: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fabric.design.ib.model import Subnet
 from fabric.errors import FabricError
+from fabric.spec.yaml_read import read_bytes
 from fabric.targets.opensm.mad_model import Topology
 from fabric.verify.finding import Finding
 from fabric.verify.ib.names import match
@@ -84,14 +85,13 @@ def saved_lids(topology: Topology) -> bytes:
 
 def load(path: Path) -> dict[int, int]:
     """The LIDs of a file that `saved_lids` made; FabricError for a file that is none."""
+    raw = read_bytes(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(raw)
         if data["schema"] != SCHEMA:
             raise ValueError(data["schema"])
         return {int(guid, 16): int(lid) for guid, lid in data["lids"].items()}
-    except OSError as error:
-        raise FabricError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FabricError(
             f"{path} holds no saved LIDs", hint="write it with `fabric validate sm SPEC --save FILE`"
         ) from None
