@@ -80,6 +80,8 @@ def operator_environment(lab: Lab, cluster: Cluster) -> dict[str, str]:
         "FABRIC_STATE": str(lab.folder / "fabric"),
         "ANSIBLE_PRIVATE_KEY_FILE": str(lab.folder / KEY),
         "ANSIBLE_SSH_COMMON_ARGS": f"-o UserKnownHostsFile={lab.folder / 'fabric' / 'known_hosts'}",
+        # Ansible keeps connections open, by name and port: a host of the same name in another lab must not be taken for ours.
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(lab.folder / "connections"),
         **secrets.environment(cluster.spec),
     }
 

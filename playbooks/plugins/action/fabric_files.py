@@ -112,6 +112,7 @@ def payload_of(cluster: FleetCluster, plan: HostPlan, concern: str, options: Map
             "reboot_modules": list(options.get("reboot_modules") or ()),
             "nics": [nic.name for nic in plan.nics],
             "streams": _streams(fleet, concern),
+            **(_firmware(fleet, plan) if concern == "rdma" else {}),
         },
     }
 
@@ -146,6 +147,15 @@ def _keys(fleet: HostFleet) -> list[dict[str, str]]:
     if fleet.distribution.family != "debian":
         return []
     return [{"url": r.key_url, "path": keyring_of(r.name)} for r in fleet.repositories if r.key_url is not None]
+
+
+def _firmware(fleet: HostFleet, plan: HostPlan) -> dict[str, Any]:
+    """What fabric_firmware takes: the tool of the RDMA stack, the host's NICs, and their parameters in order."""
+    return {
+        "firmware_tool": "mlxconfig" if "doca" in fleet.versions else "mstconfig",
+        "firmware_devices": [nic.pci or nic.hca for nic in plan.nics],
+        "firmware_settings": [f"{setting.key}={setting.value}" for setting in fleet.firmware],
+    }
 
 
 def _streams(fleet: HostFleet, concern: str) -> list[str]:

@@ -50,6 +50,8 @@ reboot: {description: Why the host must be rebooted; empty when it need not., re
 """
 
 UNITS = "/etc/systemd/system/"
+SAID = 3
+"""Lines of a service's log that its failure is told with."""
 
 
 def main() -> None:
@@ -109,7 +111,7 @@ class Settle:
         for path in changed:
             if path.startswith("/etc/sysctl.d/") and Path(path).exists():
                 self._do(f"applied {path}", ["/usr/lib/systemd/systemd-sysctl", path])
-        if _any(changed, "/etc/udev/rules.d/"):
+        if _any(changed, "/etc/udev/rules.d/") and Path("/run/udev/control").exists():  # no udev runs in a container
             self._do("udev reads its rules", ["udevadm", "control", "--reload"])
         if _any(changed, "/etc/modules-load.d/") and not self._reason():
             self._do("loaded modules", ["systemctl", "restart", "systemd-modules-load.service"])
@@ -155,8 +157,7 @@ class Settle:
         """A module that must be gone before those of a new package can run."""
         if not any(name in self.have and not before for name, before in self.state.before.items()):
             return ""
-        loaded = {line.split(" ", 1)[0] for line in Path("/proc/modules").read_text(encoding="ascii").splitlines()}
-        found = [name for name in self.plan["reboot_modules"] if name in loaded]
+        found = [name for name in self.plan["reboot_modules"] if Path("/sys/module", name, "initstate").exists()]
         return f"module {found[0]} is loaded, in the way of the one that was installed" if found else ""
 
     def _unnamed(self) -> str:
@@ -188,19 +189,14 @@ class Settle:
             self._start("start", name)
 
     def _start(self, verb: str, name: str) -> None:
-        """Starts or restarts a service; Failed with the last line of its log."""
+        """Starts or restarts a service; Failed with what it said last."""
         code, _, err = self.module.run_command(["systemctl", verb, "--", name])
         unit = units_of(self.module, [name])[name]
         if code or not unit.runs:
-            _, log, _ = self.module.run_command(
-                ["journalctl", "--quiet", "--no-pager", "--output=cat", "--lines=20", f"--unit={name}"]
-            )
-            said = [
-                line
-                for line in log.splitlines()
-                if line.strip() and not line.startswith(("Failed to start", f"{name}:"))
-            ]
-            raise Failed(f"{name} does not {verb}: {said[-1].strip() if said else last_line(err)}")
+            log = ["journalctl", "--quiet", "--no-pager", "--output=cat", f"--lines={SAID}", f"_SYSTEMD_UNIT={name}"]
+            _, out, _ = self.module.run_command(log)
+            said = [line.strip() for line in out.splitlines() if line.strip()]
+            raise Failed(f"{name} does not {verb}: {'; '.join(dict.fromkeys(said)) or last_line(err)}")
         if unit.active:
             self.done.append(f"{verb}ed {name}")
 
