@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,8 +22,20 @@ def findings(names: Sequence[str], answers: Mapping[str, Mapping[str, Any]]) -> 
     """All findings of the hosts, in their order; a host without an answer is unknown."""
     found: list[Finding] = []
     for name in names:
-        found += _host(name, answers.get(name))
+        found += _units(list(_host(name, answers.get(name))))
     return fold(found)
+
+
+def _units(found: Sequence[Finding]) -> Iterator[Finding]:
+    """One host's faults with equal words as one: eight NICs with the same wrong setting."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in found:
+        key = (finding.check, finding.verdict, finding.measured, finding.expected, finding.severity)
+        groups.setdefault(key, []).append(finding)
+    for group in groups.values():
+        units = [finding.subject.partition(": ")[2] for finding in group]
+        subject = f"{group[0].devices[0]}: {', '.join(units)}" if len(group) > 1 and all(units) else group[0].subject
+        yield dataclasses.replace(group[0], subject=subject, count=len(group))
 
 
 def _host(name: str, answer: Mapping[str, Any] | None) -> Iterator[Finding]:

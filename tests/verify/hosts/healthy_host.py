@@ -226,7 +226,7 @@ HEALTHY: dict[Source, object] = dict(
         files("/proc/sys/kernel/hostname", "z01-r001-h1\n"),
         files("/proc/sys/kernel/numa_balancing", "0\n"),
         files("/proc/sys/net/core/rmem_max", "2147483647\n"),
-        files("/proc/modules", "nvidia_peermem 20480 0 - Live 0x0\nib_core 1 1 - Live 0x0\n"),
+        (src.MODULES, "Module                  Size  Used by\nnvidia_peermem         20480  0\nib_core               499712  8 rdma_cm\n"),
         files("/proc/meminfo", "MemTotal: 1 kB\nHugePages_Total:      64\nHugePages_Free: 1\n"),
         (src.GOVERNORS, {f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor": "performance\n" for n in (0, 1)}),
         (src.EDAC, {f"/sys/devices/system/edac/mc/mc{n}/ue_count": "0\n" for n in (0, 1)}),

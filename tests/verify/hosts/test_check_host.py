@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric.design.hosts import expect
@@ -246,6 +246,7 @@ def test_expectations_come_back_as_they_were_and_unknown_keys_are_left_alone() -
     )
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -78,15 +78,15 @@ FAULTS: list[tuple[str, str, str, dict[Source, object]]] = [
     ("host.governor", "", "1 of 2 CPUs: powersave", {src.GOVERNORS: {"a": "powersave\n", "b": "performance\n"}}),
     ("host.hugepages", "", "0 huge pages", file("/proc/meminfo", "HugePages_Total: 0\n")),
     ("host.memory", "mc1", "3 uncorrectable", {src.EDAC: {"/x/mc/mc0/ue_count": "0", "/x/mc/mc1/ue_count": "3"}}),
-    ("host.modules", "nvidia_peermem", "not loaded", file("/proc/modules", "ib_core 1\n")),
+    ("host.modules", "nvidia_peermem", "not loaded", sub(src.MODULES, "nvidia_peermem.*\n", "")),
     ("host.packages", "libnccl2", "2.29.1", sub(PACKAGES, r"2\.28\.9-1", "2.29.1-1")),
-    ("host.packages", "libnccl2", "not installed", sub(PACKAGES, "libnccl2.*\n", "")),
+    ("host.packages", "", "not installed: libnccl2", sub(PACKAGES, "libnccl2.*\n", "")),
     ("host.packages", "hold", "not held: nvidia-open", {src.HELD_APT: "libnccl2\n"}),
     ("host.services", "lldpd.service", "failed (failed, exit-code)", {
         src.units(["nvidia-dcgm.service", "lldpd.service"]):
             h.unit("nvidia-dcgm.service") + "\n" + h.unit("lldpd.service", "failed", "failed", "exit-code")}),
     ("host.files", "/etc/nccl.conf", "other content", {Digest("/etc/nccl.conf"): {"/etc/nccl.conf": "cd" * 32}}),
-    ("host.files", "/etc/nccl.conf", "not there", {Digest("/etc/nccl.conf"): {}}),
+    ("host.files", "", "not there: /etc/nccl.conf", {Digest("/etc/nccl.conf"): {}}),
     ("host.reboot", "nvidia", "driver 580", {src.REBOOT_DUE: {"/run/fabric/reboot-required.d/nvidia": "driver 580\n"}}),
     ("host.clock", "", "1500 ms off", sub(src.CHRONY, "0.000012", "1.5")),
     ("host.clock", "", "no source", sub(src.CHRONY, "Normal", "Not synchronised")),
@@ -303,7 +303,7 @@ def cut(value: object, at: int) -> object:
     return {path: text[: at % (len(text) + 1)] for path, text in value.items()}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(TEXTS), st.integers(0, 5000), st.sampled_from([h.WANT, IB, INBOX]))
 def test_a_text_that_is_cut_off_breaks_no_check(source: Source, at: int, want: Expectation) -> None:
     made = cut(h.HEALTHY[source], at)
@@ -313,7 +313,7 @@ def test_a_text_that_is_cut_off_breaks_no_check(source: Source, at: int, want: E
         assert bad(found) == []  # what is left of a number is another number: no host is blamed for it
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(TEXTS), st.text(max_size=200) | st.from_regex(r"([0-9A-Za-z:,.\[\]{}\"= \t-]{0,40}\n){0,6}"))
 def test_garbage_breaks_no_check(source: Source, text: str) -> None:
     value = text + "\n" if isinstance(h.HEALTHY[source], str) else dict.fromkeys(dict(h.HEALTHY[source]), text)  # type: ignore[call-overload]

@@ -76,7 +76,7 @@ class Sysctls(Check):
         if right:
             yield self.ok("", f"{right} settings as declared")
         if absent:
-            yield self.unseen("", f"this kernel has no {', '.join(absent[:4])}{' and more' if len(absent) > 4 else ''}")
+            yield self.unseen("", f"this kernel has no {_some(absent)}")
 
 
 def _sysctl_path(key: str) -> str:
@@ -159,9 +159,10 @@ class Modules(Check):
         return [src.MODULES] if want.modules else []
 
     def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
-        loaded = {line.partition(" ")[0] for line in seen.file("/proc/modules").splitlines()}
-        if not loaded:
-            raise Unseen("/proc/modules is empty")
+        lines = seen.text(src.MODULES).splitlines()
+        if not lines or not lines[0].startswith("Module"):
+            raise Unseen("lsmod prints no list")
+        loaded = {line.partition(" ")[0] for line in lines[1:]}
         for choice in want.modules:
             names = [name.replace("-", "_") for name in choice.split("|")]
             have = [name for name in names if name in loaded]
@@ -183,11 +184,14 @@ class Packages(Check):
 
     def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
         have, right = packages(seen.text(_query(want))), 0
+        missing = [package.name for package in want.packages if package.name not in have]
+        if missing:
+            yield self.bad("", f"not installed: {_some(missing)}", "installed")
         for package in want.packages:
             version = have.get(package.name)
             if version is None:
-                yield self.bad(package.name, "not installed", package.version or "installed")
-            elif package.version and not same_version(package.version, version):
+                continue
+            if package.version and not same_version(package.version, version):
                 yield self.bad(package.name, version, package.version)
             else:
                 right += 1
@@ -207,10 +211,19 @@ class Packages(Check):
             return
         loose = [name for name in wanted if name not in text.split() and f"{name}-" not in text]
         if loose:
-            more = f" and {len(loose) - 4} more" if len(loose) > 4 else ""
-            yield self.bad("hold", f"not held: {', '.join(loose[:4])}{more}", "held", severity=WARNING)
+            yield self.bad("hold", f"not held: {_some(loose)}", "held", severity=WARNING)
         else:
             yield self.ok("hold", f"{len(wanted)} packages are held")
+
+
+SHOWN = 4
+"""Names that one result holds (our choice: a line)."""
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _rpm(want: Expectation) -> bool:
@@ -239,8 +252,13 @@ class Services(Check):
 
     def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
         states = {block.get("Id", ""): block for block in blocks(seen.text(src.units(_units(want))))}
+        missing = [unit for unit in _units(want) if states.get(unit, {}).get("LoadState") == "not-found"]
+        if missing:
+            yield self.bad("", f"there is no such unit: {_some(missing)}", "active", PROVISION)
         for unit in _units(want):
             state = states.get(unit)
+            if unit in missing:
+                continue
             if state is None:
                 yield self.unseen(unit, "systemd says nothing of it")
             elif state.get("ActiveState") == "active":
@@ -273,13 +291,14 @@ class Written(Check):
         return [src.Digest(path) for path in want.files]
 
     def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
-        right = 0
+        have = {path: seen.files(src.Digest(path)).get(path) for path in want.files}
+        missing = [path for path, digest in have.items() if digest is None]
+        if missing:
+            yield self.bad("", f"not there: {_some(missing)}", "as the spec renders them", PROVISION)
         for path, digest in want.files.items():
-            have = seen.files(src.Digest(path)).get(path)
-            if have == digest:
-                right += 1
-            else:
-                yield self.bad(path, "not there" if have is None else "other content", "as the spec renders it")
+            if have[path] not in (None, digest):
+                yield self.bad(path, "other content", "as the spec renders it")
+        right = sum(have[path] == digest for path, digest in want.files.items())
         if right:
             yield self.ok("", f"{right} files as rendered")
 

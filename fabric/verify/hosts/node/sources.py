@@ -107,7 +107,6 @@ def smi(fields: Sequence[str]) -> Command:
 # Files of the system
 OS_RELEASE = Files("/etc/os-release")
 HOSTNAME = Files("/proc/sys/kernel/hostname")
-MODULES = Files("/proc/modules")
 MEMINFO = Files("/proc/meminfo")
 GOVERNORS = Files("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
 EDAC = Files("/sys/devices/system/edac/mc/mc*/ue_count")
@@ -135,6 +134,7 @@ ROW_FIELDS = ("gpu_bus_id", "remapped_rows.uncorrectable", "remapped_rows.pendin
 GPU_ROWS = Command(("nvidia-smi", f"--query-remapped-rows={','.join(ROW_FIELDS)}", SMI_CSV))
 NVLINK = Command(("nvidia-smi", "nvlink", "--status"))
 GPU_TOPOLOGY = Command(("nvidia-smi", "topo", "-m"))
+MODULES = Command(("lsmod",))
 LSPCI = Command(("lspci", "-D", "-vvv"))
 IP_ADDRESSES = Command(("ip", "-json", "address", "show"))
 IP_RULES = {4: Command(("ip", "-json", "-4", "rule", "show")), 6: Command(("ip", "-json", "-6", "rule", "show"))}
