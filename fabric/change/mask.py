@@ -22,11 +22,11 @@ _LINE = re.compile(
           | authentication-key(?:\s+\d+\s+[a-z]\w*)? | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
           | snmp-server\s+community | snmp-server\s+host\b.*?\bversion\s+(?:1|2c)
           | shared-(?:secret|key) | pre-shared-key | key(?:\s+\S+)?(?=\s+(?:7|8a|0)\s)
-        )\s+ )(?P<type>{_TYPE}?)(?P<value>\S+)""",
+        )\s+ )(?P<type>{_TYPE}?)(?P<value>(?![=:](?:\s|$))\S+)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _HINTS = re.compile(
-    r"secret|passw|passphrase|\bkey\b|[-_]key\b|\bauth\b|\bpriv\b|community|snmp-server\s+host|token|api_?key",
+    r"secret|passw|passphrase|\bkey\b|[-_]key\b|\bauth\b|\bpriv\b|community|snmp-server\s+host|token|api_?key|://[^\s/:@]*:",
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
@@ -42,6 +42,7 @@ _PLAIN_KEY = re.compile(r"key|cak|sak", re.IGNORECASE)
 _KEY_KIND = re.compile(r"\d{1,10}|[A-Z][A-Z0-9_-]{0,15}")
 """What under such a key is no secret: a number, or a short word of an enumeration."""
 _BGP_COMMUNITY = re.compile(r"\d+:\d+(?::\d+)?")
+_URL = re.compile(r"(?P<head>://[^\s/:@]*:)[^\s/@]+(?=@)")
 _PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _PRIVATE_END = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
 
@@ -50,7 +51,7 @@ def mask_line(line: str) -> str:
     """One line of a configuration, with every secret value in it replaced; its type (`sha512`, `key 7`) stays."""
     if not _HINTS.search(line):
         return line
-    line = _LINE.sub(lambda m: m["head"] + m["type"] + MASK, line)
+    line = _LINE.sub(lambda m: m["head"] + m["type"] + MASK, _URL.sub(lambda m: m["head"] + MASK, line))
     return line if MASK in line else _ASSIGNED.sub(lambda m: m["head"] + MASK, line)
 
 

@@ -72,6 +72,11 @@ class Plan:
     tool_version: str = __version__
     spec: str = ""
 
+    @property
+    def of_hosts(self) -> bool:
+        """Whether it was made by check mode on GPU hosts (`fabric plan --hosts`)."""
+        return bool(self.devices) and all(device.role == "host" for device in self.devices)
+
     def count(self, kind: DeviceKind) -> int:
         """How many devices are of this kind."""
         return sum(device.kind == kind for device in self.devices)

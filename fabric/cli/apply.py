@@ -6,7 +6,7 @@ found something to change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from fabric.change.planfile import load_plan
 from fabric.change.show import Detail, show_plan
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.confirm import ask
+from fabric.cli.hosts import apply_hosts, apply_options, require_fitting
 from fabric.cli.live import (
-    Live,
     approve_option,
     events_option,
     gate_option,
@@ -63,6 +63,7 @@ _OPTIONS: tuple[Any, ...] = (
     gate_option,
     max_failed_option,
     click.option("--strict", is_flag=True, help="A device that cannot be read is an error."),
+    apply_options,
     events_option,
 )
 
@@ -92,23 +93,30 @@ def apply(
 
     Each device is changed under its own timer, looked at, confirmed and read back. The first failed canary, or --max-failed
     devices, stop the rest. Only the typed word `yes`, or --auto-approve, sends anything.
+
+    With --hosts: the GPU hosts, by Ansible. A wave is asked in check mode, drained, changed, read back, looked at and given back.
     """
     if options["full"] and options["summary"]:
         raise click.UsageError("--full and --summary exclude each other")
     detail: Detail = "full" if options["full"] else "summary" if options["summary"] else "groups"
     plan = load_plan(what) if is_plan(what) else None
-    live = open_live(spec or _spec(what, plan), **options)
+    path = spec or _spec(what, plan)
+    if options["hosts"] or (plan is not None and plan.of_hosts):
+        apply_hosts(context, path, plan, {**options, "auto_approve": auto_approve, "dry_run": dry_run})
+        return
+    require_fitting(context, hosts=False)
+    live = open_live(path, **options)
     run = Options(
         options["commit_timer"], options["gate_timeout"], options["max_parallel"], options["max_failed"], dry_run
     )
     one = operator(live, run, options["wave_size"], options["canary"], as_json=options["as_json"])
     if plan is not None:
         one.require_current(plan)
-        plan = _narrowed(plan, live)
+        plan = narrowed(plan, {ref.name for ref in live.only})
     else:
         plan = live.plan(strict=options["strict"], full=options["full"])
     waves = one.waves([device.name for device in plan.devices if device.kind in ("changed", "new")])
-    _show(plan, waves, detail, as_json=options["as_json"])
+    show(plan, waves, detail, as_json=options["as_json"])
     if not waves:
         context.exit(1 if plan.count("unknown") else 0)
     if not (auto_approve or dry_run or ask(_question(waves))):
@@ -140,15 +148,14 @@ def _spec(what: Path, plan: Plan | None) -> Path:
     return Path(plan.spec)
 
 
-def _narrowed(plan: Plan, live: Live) -> Plan:
+def narrowed(plan: Plan, chosen: Collection[str]) -> Plan:
     """The plan of the chosen devices alone; nothing is planned anew."""
-    chosen = {ref.name for ref in live.only}
     devices = tuple(device for device in plan.devices if device.name in chosen)
     groups = [replace(g, devices=tuple(n for n in g.devices if n in chosen)) for g in plan.groups]
     return replace(plan, devices=devices, groups=tuple(g for g in groups if g.devices))
 
 
-def _show(plan: Plan, waves: Sequence[Wave], detail: Detail, *, as_json: bool) -> None:
+def show(plan: Plan, waves: Sequence[Wave], detail: Detail, *, as_json: bool) -> None:
     """The plan and its waves, on standard error when standard output is for JSON."""
     for line in show_plan(plan, detail, SHOWN if detail == "groups" else None):
         click.echo(line, err=as_json)

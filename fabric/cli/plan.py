@@ -13,6 +13,7 @@ from fabric.change.plan import Plan, make_plan
 from fabric.change.planfile import plan_document, save_plan
 from fabric.change.show import show_plan
 from fabric.change.source import TreeSource
+from fabric.cli.hosts import plan_hosts, plan_options, require_fitting
 from fabric.cli.live import live_options, open_live
 from fabric.cli.rendering import open_job, progress, selection, target_set
 
@@ -27,6 +28,7 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
     "--against", type=click.Path(path_type=Path), metavar="DIR",
     help="Not the live devices, but what DIR holds: a tree of fabric render, or configurations (DIR/<device>/<path> or DIR/<device>.cfg).",
 )  # fmt: skip
+@plan_options
 @click.option("--full", is_flag=True, help="Show every line of every device; cut no long value.")
 @click.option("--summary", is_flag=True, help="Show only which devices and files, and how many lines.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="PLANFILE", help="Also write the plan to a file.")
@@ -44,10 +46,16 @@ def plan(
 ) -> None:
     """Show what would change on each device so that it holds what SPEC declares. Reads the live devices, and changes nothing.
 
+    With --hosts: the GPU hosts, by Ansible in check mode.
+
     Exit code: 0 nothing to do, 2 there are changes, 1 it could not be found out.
     """
     if full and summary:
         raise click.UsageError("--full and --summary exclude each other")
+    if options["hosts"]:
+        plan_hosts(context, spec, out, {**options, "full": full, "summary": summary})
+        return
+    require_fitting(context, hosts=False)
     if against is None:
         strict, workers = options["strict"], options["workers"]
         made = open_live(spec, **options).plan(strict=strict, full=full, workers=workers)

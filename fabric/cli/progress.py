@@ -28,7 +28,7 @@ from fabric.change.names import compress_names
 from fabric.words import counted, verb
 
 SCHEMA = "fabric.apply/1"
-_COLOURS = {"done": "green", "unchanged": "green", "dry-run": None, "not-started": "yellow"}
+_COLOURS = {"done": "green", "unchanged": "green", "dry-run": None, "not-started": "yellow", "pending": "yellow"}
 _NAMED = 20
 
 
@@ -46,6 +46,8 @@ class Lines:
     def __init__(self) -> None:
         self._waves = 0
         self._dry_run = False
+        self._hosts = False
+        self._last = ""
         self._quiet: list[str] = []
 
     def __call__(self, event: Event) -> None:
@@ -56,6 +58,7 @@ class Lines:
             number = f"wave {event.number} of {self._waves} ({event.title})"
             title = event.title if event.number > self._waves else number
             click.echo(f"{title}: {compress_names(event.devices)}")
+            self._last = ""
         elif isinstance(event, Step):
             self._step(event)
         elif isinstance(event, Ended):
@@ -70,20 +73,31 @@ class Lines:
 
     def _start(self, event: RunStarted) -> None:
         self._waves, self._dry_run = len(event.waves), event.dry_run
-        timer = "" if event.verb == "rollback" or event.dry_run else f", commit timer {event.timer_s} s"
+        self._hosts = event.kind == "hosts"
+        timer = "" if self._hosts or event.verb == "rollback" or event.dry_run else f", commit timer {event.timer_s} s"
         number = len(event.hosts)
         first = f"{verb(number, 'is', 'are')} looked at first"
         where = f"in {counted(len(event.waves), 'wave')}" if event.waves else first
-        click.echo(f"{event.verb} {event.run}: {counted(number, 'device')} {where}{timer}")
+        click.echo(f"{event.verb} {event.run}: {counted(number, 'host' if self._hosts else 'device')} {where}{timer}")
 
     def _step(self, event: Step) -> None:
-        if event.step == "rolling-back":
+        if self._hosts:
+            self._of_host(event)
+        elif event.step == "rolling-back":
             click.secho(f"  {event.device}: rolling back: {printable(event.detail)}", fg="yellow")
         elif event.step == "checking" and event.detail:
             click.secho(f"  {event.device}: {printable(event.detail)}", fg="yellow")
         elif self._dry_run and event.step == "staged":
             lines = "".join(f"    {printable(line)}\n" for line in event.detail.splitlines())
             click.echo(f"  {event.device}: the device's own difference:\n{lines}", nl=False)
+
+    def _of_host(self, event: Step) -> None:
+        """One line when a wave comes to its next step, and one for each reboot."""
+        if event.step == "rebooting":
+            click.secho(f"  {event.device}: rebooting: {printable(event.detail)}", fg="yellow")
+        elif event.step not in (self._last, "unknown"):
+            click.echo(f"  {event.step}")
+        self._last = event.step
 
     def _ended(self, event: Ended) -> None:
         if event.result == "not-started":
@@ -100,14 +114,25 @@ class Lines:
 
 
 def exit_code(ended: Mapping[str, Ended], *, dry_run: bool, back: bool = False) -> int:
-    """0 all devices are as declared (`back`: as before the run), 1 not all, 2 a dry run that found something to change."""
+    """0 all devices are as declared (`back`: as before the run), 1 not all, 2 a dry run that found something to change.
+
+    2 also where hosts are as declared but for reboots that were not allowed.
+    """
+    if any(one.result == "pending" for one in ended.values()):
+        return 2 if all(one.result in GOOD | {"pending"} for one in ended.values()) else 1
     if not _all_well(ended, back=back):
         return 1
     return 2 if dry_run and ended else 0
 
 
 def what_next(
-    run: str, ended: Mapping[str, Ended], *, back: bool = False, unhealthy: bool = False, where: str = ""
+    run: str,
+    ended: Mapping[str, Ended],
+    *,
+    back: bool = False,
+    unhealthy: bool = False,
+    where: str = "",
+    hosts: bool = False,
 ) -> str:
     """What can be done after a run (`back`: its rollback) that did not end well, or whose gates found something; "" else.
 
@@ -116,9 +141,16 @@ def what_next(
     run += where
     if _all_well(ended, back=back):
         return f"look at what is unhealthy; then: fabric runs rollback {run} (all back)" if unhealthy else ""
-    lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken"))
+    lost = sorted(name for name, one in ended.items() if one.result in ("lost", "broken", "unknown"))
     more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
     look = f"look at {', '.join(lost[:_NAMED])}{more}; then: " if lost else "then: "
+    if hosts:
+        reboot = (
+            ", with --allow-reboot for those that wait for it"
+            if any(o.result == "pending" for o in ended.values())
+            else ""
+        )
+        return f"{look}fabric runs resume {run} (go on{reboot})"
     return f"{look}fabric runs resume {run} (go on), or fabric runs rollback {run} (all back)"
 
 

@@ -20,6 +20,7 @@ from fabric.cli.live import state_folder
 from fabric.cli.progress import exit_code, observer, what_next
 
 if TYPE_CHECKING:
+    from fabric.change.hosts.operate import HostOperator
     from fabric.change.operate import Operator
     from fabric.cli.live import Live
 
@@ -36,7 +37,9 @@ def operator(live: Live, options: Options, wave_size: int, canary: str | None, *
     )  # fmt: skip
 
 
-def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: bool, dry_run: bool = False) -> int:
+def carry_out(
+    one: Operator | HostOperator, work: Callable[[], dict[str, Ended]], *, as_json: bool, dry_run: bool = False
+) -> int:
     """Does `work` of the operator under its signals; says what can be done next; the exit code."""
     runs: list[RunStarted] = []
     problems: list[str] = []
@@ -48,18 +51,18 @@ def carry_out(one: Operator, work: Callable[[], dict[str, Ended]], *, as_json: b
             problems.extend(event.problems)
 
     one.observers = [*one.observers, remember]
-    with stopping(one.control):
+    with stopping(one.control, hosts=hasattr(one, "drainer")):
         ended = work()
     back = bool(runs) and runs[-1].verb == "rollback"
     after = "" if dry_run or not runs or not began(one.state, runs[-1].run) else what_next(
-        runs[-1].run, ended, back=back, unhealthy=bool(problems), where=_where(one)
+        runs[-1].run, ended, back=back, unhealthy=bool(problems), where=_where(one), hosts=runs[-1].kind == "hosts",
     )  # fmt: skip
     if after and not as_json:
         click.echo(after, err=True)
     return 1 if problems else exit_code(ended, dry_run=dry_run, back=back)
 
 
-def _where(one: Operator) -> str:
+def _where(one: Operator | HostOperator) -> str:
     """The options by which `fabric runs` finds the runs of this operator; "" when the defaults do."""
     spec = "" if one.spec == os.environ.get("FABRIC_SPEC", "cluster.yaml") else f" -s {shlex.quote(one.spec)}"
     usual = state_folder(Path(one.spec), None) == one.state
@@ -67,16 +70,19 @@ def _where(one: Operator) -> str:
 
 
 @contextmanager
-def stopping(control: Control) -> Iterator[None]:
-    """Ctrl-C (or a hang-up, or a request to end) stops in order; a second one leaves the devices to their timers."""
+def stopping(control: Control, *, hosts: bool = False) -> Iterator[None]:
+    """Ctrl-C (or a hang-up, or a request to end) stops in order; a second one leaves the devices to their timers.
+
+    `hosts` have no timer: the second one ends Ansible where it stands.
+    """
 
     def handle(_number: int, _frame: FrameType | None) -> None:
         if control.interrupt() == 1:
-            text = (
-                "stopping: devices in flight are finished or returned, nothing further starts; once more to leave them"
-            )
+            done = "hosts in work are finished" if hosts else "devices in flight are finished or returned"
+            text = f"stopping: {done}, nothing further starts; once more to leave them"
         else:
-            text = "leaving: devices in flight are returned by their own timers; fabric runs resume finds out"
+            left = "Ansible is ended where it stands" if hosts else "devices in flight are returned by their own timers"
+            text = f"leaving: {left}; fabric runs resume finds out"
         click.echo(f"\n{text}", err=True)
 
     before = {number: signal.signal(number, handle) for number in _SIGNALS}

@@ -1,7 +1,7 @@
 """`fabric runs`: what was applied, and after a kill or a stop: go on, or go back.
 
-`runs list --json`, version `fabric.runs/1`: {schema, runs: [{run, at, last, verb, status, devices, counts}]}.
-`runs show --json`, version `fabric.run/1`: {schema, run, at, verb, status, spec, counts, stopped, problems, devices: {name: {result,
+`runs list --json`, version `fabric.runs/1`: {schema, runs: [{run, at, last, verb, kind, status, devices, counts}]}; `kind`: devices, hosts.
+`runs show --json`, version `fabric.run/1`: {schema, run, at, verb, kind, status, spec, counts, stopped, problems, devices: {name: {result,
 step, detail, token, deferred: [{device, name, port, far, far_port}], leftover}}}.  `leftover`: a staged change, never in force, lies on
 it or may do so; the next command that reaches it removes it.
 """
@@ -21,6 +21,7 @@ from fabric.change.runs import RunRecord, list_runs, load_run
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.common import json_option, print_json, print_table, spec_option
 from fabric.cli.confirm import ask
+from fabric.cli.hosts import resume_hosts, resume_options
 from fabric.cli.live import (
     approve_option,
     events_option,
@@ -52,7 +53,10 @@ def list_(*, spec: Path, state: Path | None, as_json: bool) -> None:
     if as_json:
         print_json("fabric.runs/1", {"runs": [_row(run) for run in found]})
     else:
-        rows = [(run.id, run.verb, run.status, len(run.devices), _counts(run)) for run in found]
+        rows = [
+            (run.id, f"{run.verb} hosts" if run.of_hosts else run.verb, run.status, len(run.devices), _counts(run))
+            for run in found
+        ]
         print_table(("run", "last", "status", "devices", "result"), rows)
     if damaged:
         raise FabricErrors(damaged)
@@ -110,14 +114,27 @@ def _again(command: Any) -> Any:
     return command
 
 
+def _resume(command: Any) -> Any:
+    """The options of `resume` alone."""
+    for option in reversed(resume_options):
+        command = option(command)
+    return command
+
+
 @runs.command("resume")
 @_again
+@_resume
 @click.pass_context
 def resume(context: click.Context, /, *, run: str, **options: Any) -> None:
     """Find out how the devices of RUN stand, finish or return what is in force, and go on with the rest of its plan.
 
     By the spec that the run was made of, also when SPEC has been edited since.
     """
+    record = load_run(state_folder(options["spec"], options["state"]), run)
+    if record.of_hosts:
+        context.exit(resume_hosts(record, options))
+    if options["allow_reboot"] or options["executor"]:
+        raise click.UsageError("--allow-reboot and --executor are for runs on hosts")
     context.exit(_carry_on(run, "resume", options))
 
 
@@ -130,13 +147,18 @@ def rollback(context: click.Context, /, *, run: str, **options: Any) -> None:
     EOS by the checkpoint that it has kept itself; FBOSS by its old files, which the run's folder holds (never with a secret in them).
     What has been changed since the run is left alone and told. By the waves of RUN, the last first: after each, what was up must still
     be up, and in the end what was up before RUN. A wave that makes it worse, or --max-failed devices that cannot go back, stop the rest;
-    then ask for it again.
+    then ask for it again. GPU hosts keep no old state: they go back by applying an earlier spec, and asking here says which.
     """
     context.exit(_carry_on(run, "rollback", options))
 
 
 def _carry_on(run: str, verb: str, options: dict[str, Any]) -> int:
-    record = load_run(state_folder(options["spec"], options["state"]), run)
+    state = state_folder(options["spec"], options["state"])
+    record = load_run(state, run)
+    if record.of_hosts:
+        from fabric.change.hosts.operate import earlier_runs, way_back
+
+        raise way_back(record, earlier_runs(state))
     live = open_live(**options)
     kept = record.spec_text() if live.job.spec_sha256 != record.started.spec_sha256 else None
     if kept is not None and verb == "resume":
@@ -165,6 +187,7 @@ def _row(run: RunRecord) -> dict[str, Any]:
         "at": run.at,
         "last": run.last,
         "verb": run.verb,
+        "kind": run.started.kind,
         "status": run.status,
         "devices": len(run.devices),
         "counts": run.counts,

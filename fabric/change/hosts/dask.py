@@ -75,7 +75,8 @@ class DaskRunner:
         try:
             self._client: Client = Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError) as error:
-            raise FabricError(f"the Dask scheduler {address} is not reached: {type(error).__name__}") from error
+            why = str(error).splitlines()[0][:200] if isinstance(error, ValueError) else f"no answer in {CONNECT_S} s"
+            raise FabricError(f"the Dask scheduler {address} is not reached: {why}") from error
         if not self._workers():
             self.close()
             raise FabricError(f"{_STARTING} at {address}", hint="start one with: dask worker ADDRESS --nthreads 1")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -162,6 +163,8 @@ def drainer_of(how: str, controller: str | None) -> Drainer:
         raise FabricError(
             f"--drain {how!r} is neither slurm nor none nor a path", hint="a program of your own: --drain ./drain.sh"
         )
+    if shutil.which(how) is None:
+        raise FabricError(f"--drain {how!r} is no program that can be run")
     return HookDrain(command(""), how)
 
 

@@ -52,7 +52,8 @@ def wait_well(
         for host in left:
             found[host] = worse(before.get(host), seen.get(host, HostHealth(unseen="it was not seen")))
         left = [host for host in left if found[host].problems or found[host].unseen]
-        if not left or clock.now() >= until or stop():
+        now = clock.now()
+        if not left or now >= until or stop():
             break
-        clock.sleep(POLL_S)
+        clock.sleep(min(POLL_S, until - now))
     return found

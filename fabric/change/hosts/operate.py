@@ -40,7 +40,7 @@ _HARMLESS = ("refused", "not-started")
 @dataclass(slots=True)
 class HostOperator:
     """Everything that a run on hosts needs. `hosts` are all of the cluster; `names` its names of devices and hosts; `declared` those
-    of the spec's secrets. `spec` is the spec's path, "" where only its text counts.
+    of the spec's secrets. `spec` is the spec's path; `lies_at` another place of it, where its text is not what stands there now.
     """
 
     hosts: Sequence[HostPlan]
@@ -58,6 +58,7 @@ class HostOperator:
     observers: Sequence[Observer] = ()
     clock: Clock = field(default_factory=SystemClock)
     control: Control = field(default_factory=Control)
+    lies_at: str = ""
 
     def plan(self, names: Sequence[str], *, full: bool = False, progress: Progress | None = None) -> Plan:
         """What would change on these hosts: check mode. Raises FabricError when Ansible cannot begin."""
@@ -121,7 +122,7 @@ class HostOperator:
         """A run of Ansible over some hosts."""
         options = self.options
         return Work(
-            self.spec_text, self.spec, playbook, tuple(hosts), check, options.forks, options.run_s, options.concern
+            self.spec_text, self.lies_at or self.spec, playbook, tuple(hosts), check, options.forks, options.run_s, options.concern
         )  # fmt: skip
 
     def _engine(self, run: str, journal: Journal, planned: Mapping[str, str]) -> WaveRun:

@@ -20,7 +20,7 @@ from fabric.change.hosts.drain import Drainer
 from fabric.change.hosts.health import GATE_S, HostHealth, Look, wait_well
 from fabric.change.hosts.planning import difference, fingerprint, idle
 from fabric.change.hosts.runner import Runner
-from fabric.change.hosts.waves import reboot_batches
+from fabric.change.hosts.waves import WAVE_SIZE, reboot_batches
 from fabric.change.hosts.work import HostOutcome, Work
 from fabric.design.hosts.model import HostPlan
 from fabric.errors import FabricError
@@ -46,9 +46,10 @@ _ASKED: Mapping[str, str] = {"unreachable": "it is not reached: ", "failed": "ch
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """How a run on hosts goes: see `fabric apply --hosts`. Times in seconds."""
+    """How a run on hosts goes: see `fabric apply --hosts`. Times in seconds; they are written down, so that a resume goes as the run did."""
 
     forks: int = 32
+    wave_size: int = WAVE_SIZE
     max_failed: int = 1
     allow_reboot: bool = False
     reboots: int = REBOOTS
@@ -56,6 +57,9 @@ class HostOptions:
     drain_s: float = DRAIN_S
     run_s: float = RUN_S
     concern: str = ""
+    drain: str = "none"
+    executor: str = "local"
+    health: bool = True
 
 
 @dataclass(slots=True)
