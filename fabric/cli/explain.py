@@ -6,12 +6,21 @@ when the value is a default, or null.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fabric.cli.common import json_option, print_json, spec_option
+
+if TYPE_CHECKING:
+    from fabric.design.explain import Explanation
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
+
+_OF_HOSTS = ("nccl.", "sysctl.", "firmware.")
 
 
 @click.command("explain")
@@ -23,7 +32,8 @@ def explain(*, path: str, spec: Path, as_json: bool) -> None:
 
     PATH is a place in the spec (qos.lossless.dscp, backend.zones[0].racks), a number of a device (z01-rtsw001.asn, .router_id, .loopback,
     .management, .prefix), a port (z01-rtsw001/eth8/1/1), a figure of a zone (zone1.ratio, zone1.spare, zone1.power), or a catalog value
-    (catalog.tomahawk4.buffers.fuji.headroom_uplink; needs no spec). Of InfiniBand: a figure (ib.cores, ib.stripe, ib.lids, ib.cages.leaf_up),
+    (catalog.tomahawk4.buffers.fuji.headroom_uplink; needs no spec). Of hosts: nccl.NCCL_IB_TC, sysctl.vm.zone_reclaim_mode,
+    firmware.CNP_DSCP_P1. Of InfiniBand: a figure (ib.cores, ib.stripe, ib.lids, ib.cages.leaf_up),
     a GUID (leaf0001.guid, "gt0001 mlx5_0.port_guid"), a port (leaf0001/33).
     """
     from fabric.design.explain import explain as explain_path
@@ -35,7 +45,9 @@ def explain(*, path: str, spec: Path, as_json: bool) -> None:
         found = explain_catalog(path)
     else:
         loaded = load_spec(spec)
-        if loaded.value.backend.kind == "roce":
+        if path.startswith(_OF_HOSTS):
+            found = explain_path(loaded.value, None, path, _of_hosts(loaded))
+        elif loaded.value.backend.kind == "roce":
             found = explain_path(loaded.value, design_loaded(loaded).fabric, path)
         else:
             from fabric.design.ib.explain import explain_subnet
@@ -60,3 +72,10 @@ def explain(*, path: str, spec: Path, as_json: bool) -> None:
     for name, text in rows:
         if text:
             click.echo(f"  {name:<9} {text}")
+
+
+def _of_hosts(loaded: Loaded[ClusterSpec]) -> Callable[[str], Explanation | None]:
+    from fabric.design.hosts.explain import explain_hosts
+    from fabric.design.load import fleet_of
+
+    return partial(explain_hosts, fleet_of(loaded).fleet)

@@ -19,6 +19,7 @@ from fabric.errors import FabricError
 
 if TYPE_CHECKING:
     from fabric.design.fabric import Fabric
+    from fabric.design.hosts.model import HostFleet
     from fabric.design.ib.model import Subnet
     from fabric.design.tables import Table
     from fabric.spec.cluster import ClusterSpec
@@ -54,6 +55,12 @@ _TABLES = {
     "partitions": "Partitions by host and membership (InfiniBand); of hosts that match DEVICE, or of all.",
     "cages": "Cages of switches with the far ends that fail together (InfiniBand); of switches that match DEVICE, or of all.",
 }  # fmt: skip
+_OF_HOSTS = {
+    "nics": "Back-end NICs of hosts with interface, PCI slot, switch port and address or GUID; of hosts that match DEVICE, or of all.",
+    "nccl": "The lines of /etc/nccl.conf and where they come from; with DEVICE also those that only these hosts have.",
+    "software": "Packages of the hosts by concern, with version.",
+    "mounts": "Storage mounts; with DEVICE what these hosts mount from where.",
+}  # fmt: skip
 
 
 def _add(name: str, text: str) -> None:
@@ -63,7 +70,7 @@ def _add(name: str, text: str) -> None:
         _print(name, **options)
 
 
-for _name, _text in _TABLES.items():
+for _name, _text in {**_TABLES, **_OF_HOSTS}.items():
     _add(_name, _text)
 
 
@@ -107,7 +114,8 @@ def _print(name: str, *, devices: Sequence[str], spec: Path, as_json: bool, as_c
     if as_json and as_csv:
         raise FabricError("--json and --csv cannot both be printed")
     loaded = load_spec(spec)
-    table = (_of_subnet if loaded.value.backend.kind == "infiniband" else _of_fabric)(name, loaded, devices)
+    by_backend = _of_subnet if loaded.value.backend.kind == "infiniband" else _of_fabric
+    table = (_of_fleet if name in _OF_HOSTS else by_backend)(name, loaded, devices)
     if as_json:
         print_json(f"fabric.show.{name}/1", {"rows": [dict(zip(table.header, row, strict=True)) for row in table.rows]})
     elif as_csv:
@@ -137,6 +145,15 @@ def _of_subnet(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -
     make: Callable[[Subnet, frozenset[str] | None], Table] = getattr(tables, name)
     hosts = dict.fromkeys(hca.host for hca in subnet.hcas)
     return make(subnet, _chosen([*subnet.switch, *hosts, *subnet.hca], devices))
+
+
+def _of_fleet(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -> Table:
+    from fabric.design.hosts import tables
+    from fabric.design.load import fleet_of
+
+    fleet = fleet_of(loaded).fleet
+    make: Callable[[HostFleet, frozenset[str] | None], Table] = getattr(tables, name)
+    return make(fleet, _chosen([host.name for host in fleet.hosts] if devices else [], devices))
 
 
 def _chosen(names: list[str], patterns: Sequence[str]) -> frozenset[str] | None:
