@@ -27,6 +27,9 @@ DISK_MIB = 2048
 FIRST_MTU = 1500
 """MTU of a NIC that nobody configured yet, in bytes: that of Ethernet."""
 
+DEVICES = ("/dev/fuse", "/dev/autofs")
+"""Devices that a machine shares with the one below, where they are: for FUSE mounts and for systemd's automounts."""
+
 MIRROR = "/srv/mirror"
 """Where a machine sees the lab's package repository."""
 
@@ -62,7 +65,8 @@ def start(lab: Path, name: str, root: Path, log: Path, mirror: tuple[Path, str])
     command = [
         "/usr/bin/systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--private-users=no", "--console=read-only",
         "--capability=CAP_NET_ADMIN", "--link-journal=no", "--resolv-conf=off", "--timezone=off", f"--machine={name}", f"--directory={root}",
-        f"--network-namespace-path={node.netns(name)}", "--bind=/dev/fuse", f"--bind-ro={mirror[0]}:{mirror[1]}",
+        f"--network-namespace-path={node.netns(name)}", *(f"--bind={device}" for device in DEVICES if Path(device).exists()),
+        f"--bind-ro={mirror[0]}:{mirror[1]}",
         "systemd.unit=multi-user.target", "systemd.show_status=no",
     ]  # fmt: skip
     env = {

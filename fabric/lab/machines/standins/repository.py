@@ -49,11 +49,10 @@ def _package(tree: Path, deb: Deb, folder: Path) -> str:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
         place.chmod(mode)
-    built = folder / f"{deb.name}_{deb.version.replace(':', '%3a')}_all.deb"
+    built = folder / f"{deb.name}_{deb.version.rpartition(':')[2]}_all.deb"
     run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(tree), str(built)])
     data = built.read_bytes()
-    name = built.name.replace("%", "%25")
-    return f"{control(deb)}Filename: ./{name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n"
+    return f"{control(deb)}Filename: ./{built.name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n"
 
 
 def _postinst(deb: Deb) -> str:
