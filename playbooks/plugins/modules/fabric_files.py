@@ -137,7 +137,7 @@ class Concern:
         here = self.root == "/"
         install, remove = self._packages() if self.module.params["packages"] and here else ([], [])
         waiting = self.module.params["services"] and here and self._services()
-        keys = [key for key in self.wanted["keys"] if here and not Path(key["path"]).exists()]
+        keys = [key for key in self.wanted["keys"] if here and not place(self.root, key["path"]).exists()]
         self.notes += [f"key {key['path']} is not there" for key in keys]
         if self.writing:
             self.state.save()
@@ -160,7 +160,7 @@ class Concern:
         wanted = self.wanted["distribution"]
         if self.root != "/":
             return
-        lines = Path("/etc/os-release").read_text(encoding="utf-8").splitlines()
+        lines = place(self.root, "/etc/os-release").read_text(encoding="utf-8").splitlines()
         found = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
         ids = {found.get("ID", ""), *found.get("ID_LIKE", "").split()}
         version = found.get("VERSION_ID", "")

@@ -17,6 +17,7 @@ from ansible.module_utils.fabric_host import (
     last_line,
     make_folders,
     packages_of,
+    place,
     units_of,
     write,
 )
@@ -86,6 +87,7 @@ class Settle:
         """Everything, in the order in which each step needs the ones before; what is pending is forgotten only at the end."""
         self._hold()
         changed = self.state.pending
+        self._forget(changed)
         self._kernel(changed)
         self._managers(changed)
         self._services(changed)
@@ -106,12 +108,23 @@ class Settle:
         if loose:
             self._do(f"held {', '.join(loose)}", ["apt-mark", "hold", *loose])
 
+    def _forget(self, changed: Sequence[str]) -> None:
+        """Stops units whose files are gone, while systemd still knows them, and undoes their enabling."""
+        gone = [path[len(UNITS) :] for path in changed if path.startswith(UNITS) and not _here(path).exists()]
+        units = [name for name in gone if "/" not in name and "@." not in name]
+        for name, unit in units_of(self.module, units).items():
+            if unit.there:
+                self._do(f"stopped {name}", ["systemctl", "stop", "--", name])
+            for link in _here(UNITS).glob("*.*/*"):
+                if link.name == name and link.is_symlink():
+                    link.unlink()
+
     def _kernel(self, changed: Sequence[str]) -> None:
         """Settings of the kernel and of udev."""
         for path in changed:
-            if path.startswith("/etc/sysctl.d/") and Path(path).exists():
+            if path.startswith("/etc/sysctl.d/") and _here(path).exists():
                 self._do(f"applied {path}", ["/usr/lib/systemd/systemd-sysctl", path])
-        if _any(changed, "/etc/udev/rules.d/") and Path("/run/udev/control").exists():  # no udev runs in a container
+        if _any(changed, "/etc/udev/rules.d/") and _here("/run/udev/control").exists():  # no udev runs in a container
             self._do("udev reads its rules", ["udevadm", "control", "--reload"])
         if _any(changed, "/etc/modules-load.d/") and not self._reason():
             self._do("loaded modules", ["systemctl", "restart", "systemd-modules-load.service"])
@@ -130,7 +143,7 @@ class Settle:
             self._do("NetworkManager reads its connections", ["nmcli", "connection", "reload"])
         for path in keyfiles:
             name = Path(path).stem
-            if Path(path).exists():
+            if _here(path).exists():
                 self._do(f"connection {name} is up", ["nmcli", "connection", "up", "id", name])
 
     def _reason(self) -> str:
@@ -141,7 +154,7 @@ class Settle:
 
     def _told(self) -> str:
         try:
-            return Path(REBOOT, self.concern).read_text(encoding="utf-8").strip()
+            return _here(f"{REBOOT}/{self.concern}").read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return ""
 
@@ -157,14 +170,14 @@ class Settle:
         """A module that must be gone before those of a new package can run."""
         if not any(name in self.have and not before for name, before in self.state.before.items()):
             return ""
-        found = [name for name in self.plan["reboot_modules"] if Path("/sys/module", name, "initstate").exists()]
+        found = [name for name in self.plan["reboot_modules"] if _here(f"/sys/module/{name}/initstate").exists()]
         return f"module {found[0]} is loaded, in the way of the one that was installed" if found else ""
 
     def _unnamed(self) -> str:
         """NICs that have not got their names yet: udev gives them when the kernel finds the NIC."""
         if not _any(self.state.pending, "/etc/udev/rules.d/70-fabric-names"):
             return ""
-        missing = [nic for nic in self.plan["nics"] if not Path("/sys/class/net", nic).exists()]
+        missing = [nic for nic in self.plan["nics"] if not _here(f"/sys/class/net/{nic}").exists()]
         return f"NICs get their names at boot: {', '.join(missing)}" if missing else ""
 
     def _services(self, changed: Sequence[str]) -> None:
@@ -203,9 +216,13 @@ class Settle:
     def _ask_for_reboot(self) -> None:
         """Says why in a file that the next boot takes away, and `fabric apply --hosts --allow-reboot` acts on."""
         if not self._told():
-            make_folders(Path(REBOOT))
-            write(Path(REBOOT, self.concern), f"{self.reboot}\n".encode(), 0o644)
+            make_folders(_here(REBOOT))
+            write(_here(f"{REBOOT}/{self.concern}"), f"{self.reboot}\n".encode(), 0o644)
             self.done.append(f"a reboot is needed: {self.reboot}")
+
+
+def _here(path: str) -> Path:
+    return place("/", path)
 
 
 def _any(paths: Iterable[str], prefix: str) -> bool:
