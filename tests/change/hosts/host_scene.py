@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,15 @@ class Scene:
 
     def apply(self) -> dict[str, Ended]:
         return self.operator().apply(self.plan())
+
+
+def until(what: Callable[[], Any], seconds: float = 60) -> Any:
+    """What it gives once that is something."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+    return found
 
 
 def results(ended: Mapping[str, Ended]) -> dict[str, str]:

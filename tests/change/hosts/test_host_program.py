@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import pytest
 
 from fabric.change.control import Control
 from fabric.change.events import Step
+from fabric.change.runs import load_run
 from fabric.errors import FabricError
-from tests.change.hosts.host_scene import Scene, install_fake, results
+from tests.change.hosts.host_scene import Scene, host, install_fake, results, until
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -69,3 +74,34 @@ def test_no_secret_leaves_this_process(scene: Any, monkeypatch: pytest.MonkeyPat
     for file in (one.folder / "state").rglob("*"):
         assert not file.is_file() or "Zebra-4711" not in file.read_text()
     assert "Zebra-4711" not in json.dumps([run["argv"] for run in one.runs()])
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.change.hosts.host_scene import Scene
+one = Scene(Path(sys.argv[1]), count=4).by_program()
+one.set("h02", hang={"apply": 600})
+one.slurm = None
+one.apply()
+"""
+
+
+def test_kill_dash_nine_takes_ansible_along_and_can_be_resumed(scene: Any, tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT)
+    one = scene(count=0)
+    until(lambda: [run for run in one.runs() if run["kind"] == "apply" and "h02" in run["hosts"]])
+    process.kill()
+    process.wait()
+    until(lambda: not [run for run in one.runs() if Path(f"/proc/{run['pid']}").exists()])
+    record = load_run(one.folder / "state", "last")
+    assert record.status == "interrupted"
+    assert {d.name: d.result or d.step for d in record.devices.values()} == {
+        "h00": "done", "h01": "configuring", "h02": "configuring", "h03": "configuring",
+    }  # fmt: skip
+    done = [name for name in ("h01", "h02", "h03") if one.get(name)["has"] == 2]
+    assert done == ["h01"]
+    one.hosts = [host(n) for n in range(4)]
+    one.set("h02", hang={})
+    assert results(one.operator().resume("last")) == dict.fromkeys(("h01", "h02", "h03"), "done")
+    assert load_run(one.folder / "state", "last").status == "complete"
