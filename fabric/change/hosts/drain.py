@@ -72,7 +72,7 @@ class SlurmDrain:
         return frozenset(ours)
 
     def busy(self, hosts: Sequence[str]) -> frozenset[str]:
-        """See Drainer. `%N` of a job is a list of nodes; one line for each node comes from asking node by node (`sinfo -N`)."""
+        """See Drainer. By the state of the node, which Slurm keeps apart for one that is drained and still has jobs: draining."""
         states = self._states(hosts)
         return frozenset(
             host for host in hosts if re.search(r"ALLOC|MIX|COMP|DRAINING|DRNG", states[host][0], re.IGNORECASE)
@@ -84,8 +84,16 @@ class SlurmDrain:
         held = [host for host in hosts if _OUT.search(states[host][0]) and states[host][1] != reason(run)]
         back = [host for host in hosts if states[host][1] == reason(run)]
         for some in _some(back):
-            self.call(["scontrol", "update", f"NodeName={','.join(some)}", "State=RESUME"])
+            self._resume(some, run)
         return frozenset(held)
+
+    def _resume(self, hosts: Sequence[str], run: str) -> None:
+        """Slurm says "Invalid node state specified" of a node whose slurmd has never come, and takes the drain back all the same."""
+        try:
+            self.call(["scontrol", "update", f"NodeName={','.join(hosts)}", "State=RESUME"])
+        except FabricError:
+            if any(why == reason(run) for _, why in self._states(hosts).values()):
+                raise
 
     def _states(self, hosts: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Host -> (state, reason). A node may stand in several partitions: one line each, all equal."""

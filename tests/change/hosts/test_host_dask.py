@@ -141,8 +141,7 @@ def test_who_gives_up_ends_ansible_over_there(scene: Scene) -> None:
 
     operator.observers = [give_up]
     assert results(operator.apply(plan))["h00"] == "unknown"
-    for run in scene.runs():
-        until(lambda pid=run["pid"]: not Path(f"/proc/{pid}").exists())
+    until(lambda: not [run for run in scene.runs() if Path(f"/proc/{run['pid']}").exists()])
 
 
 def test_refusals_of_a_machine(scene: Scene) -> None:
