@@ -111,11 +111,9 @@ def execute(context: click.Context, spec: Path, node: str | None) -> None:
     if lab_ib.is_infiniband(lab):
         context.exit(lab_ib.execute(lab, node, command))
     if node is None:
-        from fabric.design.load import load_cluster
-        from fabric.lab.prepare import operator_environment
+        from fabric.lab import seat
 
-        extra = operator_environment(lab, load_cluster(spec))
-        context.exit(enter.run_inside(command, lab.first_process(), None, extra))
+        context.exit(enter.run_inside(command, lab.first_process(), None, seat.environment(lab, spec)))
     inner = control.ask(lab.folder, "pid", node=node)["pid"]
     context.exit(enter.run_inside(command, lab.first_process(), inner, {"FABRIC_LAB_NODE": node}))
 

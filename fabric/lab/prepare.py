@@ -13,15 +13,10 @@ from fabric.lab.fboss.install import prepare as fboss_box
 from fabric.lab.machines.prepare import Installer
 from fabric.lab.names import MANAGEMENT
 from fabric.lab.proc import run
+from fabric.lab.seat import KEY, OPERATOR
 from fabric.lab.state import Lab
 from fabric.lab.topology import LabNode, LabTopology
 from fabric.targets.job import ClusterJob
-
-OPERATOR = "netops"
-"""The account that every virtual switch has, beside root."""
-
-KEY = "id_ed25519"
-"""File of the operator's key pair in the state folder."""
 
 
 def prepare(
@@ -70,20 +65,6 @@ def prepare(
             {**topology.to_json(), "spec": str(cluster.loaded.path.resolve()), "blank": blank, "image": str(image)}
         ),
     )
-
-
-def operator_environment(lab: Lab, cluster: Cluster) -> dict[str, str]:
-    """What `fabric lab exec` adds to the environment, so that the tool reaches the virtual switches."""
-    return {
-        "FABRIC_USER": OPERATOR,
-        "FABRIC_KEY_FILE": str(lab.folder / KEY),
-        "FABRIC_STATE": str(lab.folder / "fabric"),
-        "ANSIBLE_PRIVATE_KEY_FILE": str(lab.folder / KEY),
-        "ANSIBLE_SSH_COMMON_ARGS": f"-o UserKnownHostsFile={lab.folder / 'fabric' / 'known_hosts'}",
-        # Ansible keeps connections open, by name and port: a host of the same name in another lab must not be taken for ours.
-        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(lab.folder / "connections"),
-        **secrets.environment(cluster.spec),
-    }
 
 
 def keygen(path: Path, comment: str) -> None:

@@ -19,13 +19,14 @@ def stand_in(name: str) -> str:
     return _HASH if name.endswith("hash") else "1234567890"
 
 
+def stand_ins(spec: ClusterSpec) -> dict[str, str]:
+    """Environment variables that the spec's secrets name, with stand-ins."""
+    return {secret.env: stand_in(name) for name, secret in spec.secrets.items() if secret.env}
+
+
 def environment(spec: ClusterSpec) -> dict[str, str]:
-    """Environment variables that the spec's secrets name and that are not set, with stand-ins."""
-    return {
-        secret.env: stand_in(name)
-        for name, secret in spec.secrets.items()
-        if secret.env and secret.env not in os.environ
-    }
+    """The same, without those that are set."""
+    return {name: value for name, value in stand_ins(spec).items() if name not in os.environ}
 
 
 def fill(content: bytes, spec: ClusterSpec) -> bytes:
