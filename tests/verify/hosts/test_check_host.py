@@ -168,6 +168,14 @@ def test_the_shipped_file_runs_alone(tmp_path: Path, host_json: Callable[..., st
     assert check_host() == check_host.__wrapped__()
 
 
+def test_a_reader_that_leaves_changes_nothing(tmp_path: Path, host_json: Callable[..., str]) -> None:
+    path = tmp_path / "check-host"
+    path.write_bytes(check_host())
+    script = f"python3 {path} --nagios --only host.name --expect {host_json()} | true; echo ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("2\n", "")
+
+
 def test_the_shipped_sources_are_for_python_3_9_and_need_nothing() -> None:
     for path in SHIPPED:
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))

@@ -89,7 +89,7 @@ class Governor(Check):
 
     id = "host.governor"
     severity = WARNING
-    action = "systemctl status of the unit that sets the governor; a power profile daemon may have changed it"
+    action = "systemctl restart fabric-tuning, which sets it at boot; a power profile daemon may have changed it"
 
     def needs(self, want: Expectation) -> Sequence[Source]:
         return [src.GOVERNORS] if want.governor else []

@@ -279,7 +279,7 @@ class ReadRequest(PerPci):
 
     id = "pcie.mrrs"
     severity = WARNING
-    action = "systemctl restart of the unit that sets it at boot; the BIOS may reset it"
+    action = "systemctl restart fabric-pcie, which sets it at boot"
 
     def units(self, want: Expectation) -> Sequence[str]:
         return super().units(want) if want.platform.max_read_request else []
@@ -295,7 +295,7 @@ class Acs(Check):
     """ACS source validation is off on every bridge: with it, GPU and NIC talk through the CPU, slow or not at all."""
 
     id = "pcie.acs"
-    action = "systemctl restart of the unit that turns ACS off at boot; better still, turn it off in the BIOS"
+    action = "systemctl restart fabric-pcie, which turns it off at boot; better still, turn it off in the BIOS"
     cases = ("NVIDIA/nccl#304", "NVIDIA/nccl#606", "NVIDIA/nccl#2079", "NVIDIA/nccl#523")
 
     def needs(self, want: Expectation) -> Sequence[Source]:

@@ -19,7 +19,9 @@ RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 """Bytes (InfiniBand specification)."""
 ROCE_HEADERS = 96
 """Bytes that the kernel leaves for headers in a RoCE packet (Linux, include/rdma/ib_addr.h, iboe_get_mtu)."""
-BOOT_UNIT = "systemctl restart the NIC's RoCE unit; its settings are lost at every boot and driver reload"
+BOOT_UNIT = (
+    "systemctl restart fabric-roce@NIC; a NIC forgets these settings at every boot, and when its driver is loaded again"
+)
 
 
 class PerHca(PerNic):

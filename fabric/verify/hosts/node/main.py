@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         checks = chosen(ALL, options.only, options.skip)
         if options.list:
-            print("\n".join(f"{check.id:22} {check.severity:9} {first_line(check)}" for check in checks))
+            _print([f"{check.id:22} {check.severity:9} {first_line(check)}" for check in checks])
             return OK
         want = expect.loads(_text(options.expect))
     except (OSError, ValueError) as error:
@@ -64,10 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = run(checks, want, gather(sources(checks, want), options.deadline))
     status = status_of(found)
     if options.json:
-        print(json.dumps(document(want.host, found, time.monotonic() - began)))
+        _print([json.dumps(document(want.host, found, time.monotonic() - began))])
     else:
-        print("\n".join(nagios(found, status) if options.nagios else lines(found)))
+        _print(nagios(found, status) if options.nagios else lines(found))
     return status
+
+
+def _print(text: Sequence[str]) -> None:
+    """To whom still reads: a reader that has left (`| head -n 1`) changes nothing of the exit status."""
+    try:
+        print("\n".join(text), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _text(path: str) -> str:
