@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fabric.catalog import HostModel, catalog
+from fabric.design import port_lists
 from fabric.design.ip import pool_base
 from fabric.design.model import Cabled, Host, Link, Port, PortSlot, Prefix, Role, State, Switch
 from fabric.design.numbering import Numbering
@@ -50,7 +51,10 @@ class Pools:
 
 @dataclass(slots=True)
 class Fabric:
-    """A design. Build it with `fabric.design.build.design`; read it through `switches`, `ports`, `hosts`, `links`."""
+    """A design. Build it with `fabric.design.build.design`; read it through `switches`, `ports`, `hosts`, `links`.
+
+    `tiers` has the switches of a (role, zone) in order of their numbers.
+    """
 
     spec: ClusterSpec
     numbering: Numbering
@@ -63,19 +67,18 @@ class Fabric:
     atsw_down: tuple[PortSlot, ...]
     switches: tuple[Switch, ...] = ()
     by_name: dict[str, Switch] = field(default_factory=dict)
-    _tiers: dict[tuple[Role, int], list[Switch]] = field(default_factory=dict)
+    tiers: dict[tuple[Role, int], list[Switch]] = field(default_factory=dict)
     _cabled: dict[tuple[str, int, str], Cabled] = field(default_factory=dict)
 
     def settle(self, switches: Iterable[Switch]) -> None:
         """Take the designed switches, those of one tier and zone in order of their numbers from 1; `ports` needs them."""
         self.switches = tuple(switches)
         self.by_name = {switch.name: switch for switch in self.switches}
-        self._tiers = {}
+        self.tiers = {}
         for switch in self.switches:
-            self._tiers.setdefault((switch.role, switch.zone), []).append(switch)
+            self.tiers.setdefault((switch.role, switch.zone), []).append(switch)
 
     # --- names
-    # -----------------------------------------------------------------------------------------------------------------
     def rtsw_name(self, zone: int, rack: int) -> str:
         """Name of the RTSW of a rack."""
         return self.spec.naming.rtsw.format(zone=zone, rack=rack, site=self.spec.site.name)
@@ -93,7 +96,6 @@ class Fabric:
         return self.spec.naming.host.format(zone=zone, rack=rack, unit=unit, site=self.spec.site.name)
 
     # --- states and overrides
-    # --------------------------------------------------------------------------------------------------
     def state_of(self, name: str, role: str, zone: int) -> State:
         """Deployment state of a device: the last entry of `state` that matches it, else deployed."""
         state: State = "deployed"
@@ -111,7 +113,6 @@ class Fabric:
         return Settings.model_validate(merged)
 
     # --- cables
-    # ----------------------------------------------------------------------------------------------------------------
     def cable_of(self, tier: str, plan: ZonePlan | None = None) -> tuple[Cable, tuple[str | int, ...]]:
         """The cable of a tier (`host`, `rtsw`, `ctsw`), the rack profile's own where it has one; and where the spec
         says so.
@@ -133,7 +134,6 @@ class Fabric:
         return self._cabled[key]
 
     # --- hosts
-    # -----------------------------------------------------------------------------------------------------------------
     def hosts(self, zone: int | None = None) -> Iterator[Host]:
         """All hosts, in order of zone, rack, unit; of one zone when it is given."""
         for plan in self.zones.values():
@@ -157,119 +157,15 @@ class Fabric:
         return four, six
 
     # --- ports
-    # -----------------------------------------------------------------------------------------------------------------
     def ports(self, switch: Switch) -> list[Port]:
         """The used ports of a switch: downlinks first, then uplinks, then the front-end link; each in order of its
         index.
         """
-        if switch.role == "rtsw":
-            return [*self._rtsw_down(switch), *self._rtsw_up(switch), *self._front_end(switch)]
-        if switch.role == "ctsw":
-            return [*self._ctsw_down(switch), *self._ctsw_up(switch)]
-        return list(self._atsw_down(switch))
+        return port_lists.ports(self, switch)
 
     def host_ports(self, switch: Switch) -> Iterator[Port]:
         """The ports of an RTSW towards the NICs of its hosts, by host and rail."""
-        return self._rtsw_down(switch)
-
-    def _pair(self, base: int | None, index: int, *, upper: bool, stride: int = 2) -> tuple[int | None, int | None]:
-        """(local, peer) address of link `index`: the upper end has the even address."""
-        if base is None:
-            return None, None
-        even = base + stride * index
-        return (even, even + 1) if upper else (even + 1, even)
-
-    def _rtsw_down(self, switch: Switch) -> Iterator[Port]:
-        plan = self.zones[switch.zone]
-        cabled = self.cabled("host", plan.ports.host_speed_gbps, plan)
-        nics = self.nic_names
-        for host in self.hosts_of(switch.zone, switch.number):
-            for nic, ifname in enumerate(nics):
-                index = self.numbering.host_link(switch.zone, switch.number, host.unit, nic)
-                local4, peer4 = self._pair(self.pools.host4, index, upper=True)
-                six = None if self.pools.host6 is None else self.pools.host6 + (index << 64)
-                number = (host.unit - 1) * len(nics) + nic
-                yield Port(
-                    plan.ports.downlinks[number], "host", number + 1, cabled, host.name, ifname, 0, "host",
-                    local4, peer4, None if six is None else six + 1, None if six is None else six + 2, 64,
-                    _enabled(switch, host),
-                )  # fmt: skip
-
-    def _rtsw_up(self, switch: Switch) -> Iterator[Port]:
-        plan = self.zones[switch.zone]
-        if self.spec.roce.ctsw is None:
-            return
-        cabled = self.cabled("rtsw", plan.ports.uplink_speed_gbps, plan)
-        far = self.ctsw_down[plan.ports.uplink_speed_gbps][switch.number - 1].name
-        for uplink, peer in enumerate(self._tiers["ctsw", switch.zone], start=1):
-            index = self.numbering.rtsw_link(switch.zone, switch.number, uplink)
-            local4, peer4 = self._pair(self.pools.rtsw4, index, upper=False)
-            local6, peer6 = self._pair(self.pools.rtsw6, index, upper=False)
-            yield Port(
-                plan.ports.uplinks[uplink - 1], "up", uplink, cabled, peer.name, far, peer.asn, "ctsw",
-                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
-            )  # fmt: skip
-
-    def _front_end(self, switch: Switch) -> Iterator[Port]:
-        plan = self.zones[switch.zone]
-        if plan.ports.front_end is not None:
-            cabled = self.cabled("host", plan.ports.host_speed_gbps, plan)
-            yield Port(
-                plan.ports.front_end, "front-end", 1, cabled, "", "", 0, "rsw", None, None, None, None, 127, False
-            )
-
-    def _ctsw_down(self, switch: Switch) -> Iterator[Port]:
-        plan = self.zones[switch.zone]
-        speed = plan.ports.uplink_speed_gbps
-        cabled = self.cabled("rtsw", speed, plan)
-        slots = self.ctsw_down[speed]
-        far = plan.ports.uplinks[switch.number - 1].name
-        for rack, peer in enumerate(self._tiers["rtsw", switch.zone], start=1):
-            index = self.numbering.rtsw_link(switch.zone, rack, switch.number)
-            local4, peer4 = self._pair(self.pools.rtsw4, index, upper=True)
-            local6, peer6 = self._pair(self.pools.rtsw6, index, upper=True)
-            yield Port(
-                slots[rack - 1], "down", rack, cabled, peer.name, far, peer.asn, "rtsw",
-                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
-            )  # fmt: skip
-
-    def _ctsw_up(self, switch: Switch) -> Iterator[Port]:
-        wiring, ctsw = self.wiring, self.spec.roce.ctsw
-        if wiring is None or ctsw is None:
-            return
-        cabled = self.cabled("ctsw", self.spine_speed)
-        atsws = self._tiers["atsw", 0]
-        for uplink in range(1, ctsw.uplinks + 1):
-            index = self.numbering.ctsw_link(switch.zone, switch.number, uplink)
-            local4, peer4 = self._pair(self.pools.ctsw4, index, upper=False)
-            local6, peer6 = self._pair(self.pools.ctsw6, index, upper=False)
-            peer = atsws[wiring.atsw(switch.number, uplink) - 1]
-            far = self.atsw_down[wiring.atsw_port(switch.zone, switch.number, uplink)].name
-            yield Port(
-                self.ctsw_up[-uplink], "up", uplink, cabled, peer.name, far, peer.asn, "atsw",
-                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
-            )  # fmt: skip
-
-    def _atsw_down(self, switch: Switch) -> Iterator[Port]:
-        wiring, ctsw = self.wiring, self.spec.roce.ctsw
-        if wiring is None or ctsw is None:
-            return
-        cabled = self.cabled("ctsw", self.spine_speed)
-        found = [
-            (wiring.atsw_port(plan.number, number, uplink), plan.number, number, uplink)
-            for uplink in wiring.uplinks_to(switch.number, ctsw.uplinks)
-            for plan in self.zones.values()
-            for number in range(switch.plane + 1, plan.profile.uplinks + 1, wiring.planes)
-        ]
-        for place, zone, number, uplink in sorted(found):
-            index = self.numbering.ctsw_link(zone, number, uplink)
-            local4, peer4 = self._pair(self.pools.ctsw4, index, upper=True)
-            local6, peer6 = self._pair(self.pools.ctsw6, index, upper=True)
-            peer = self._tiers["ctsw", zone][number - 1]
-            yield Port(
-                self.atsw_down[place], "down", place + 1, cabled, peer.name, self.ctsw_up[-uplink].name, peer.asn, "ctsw",
-                local4, peer4, local6, peer6, 127, _enabled(switch, peer),
-            )  # fmt: skip
+        return port_lists.host_ports(self, switch)
 
     @property
     def nic_model(self) -> str:
@@ -288,7 +184,6 @@ class Fabric:
         return catalog().cable(self.spec.cabling.ctsw.cable).speed_gbps.value
 
     # --- links
-    # -----------------------------------------------------------------------------------------------------------------
     def links(self) -> Iterator[Link]:
         """Every cable once, seen from its upper end: host links, then RTSW to CTSW, then CTSW to ATSW."""
         tiers: tuple[tuple[Role, str], ...] = (("rtsw", "host"), ("ctsw", "rtsw"), ("atsw", "ctsw"))
@@ -298,11 +193,6 @@ class Fabric:
                     for port in self.ports(switch):
                         if port.role in ("host", "down"):
                             yield _link(tier, switch, port, self.by_name.get(port.peer))
-
-
-def _enabled(switch: Switch, peer: Switch | Host) -> bool:
-    """Whether a port towards a peer carries traffic: not while one of the two is only planned."""
-    return switch.state != "planned" and peer.state != "planned"
 
 
 def _link(tier: str, switch: Switch, port: Port, peer: Switch | None) -> Link:
