@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,20 @@ def lab(needs_lab: None, lab_dir: Path) -> Iterator[LabUnderTest]:
     booted = _boot(spec)
     yield booted
     booted.cli("lab", "down", spec)
+
+
+@pytest.fixture(scope="module")
+def machines(needs_lab: None, lab_dir: Path) -> Iterator[LabUnderTest]:
+    """One rack of the lab inventory, whose two hosts are booted as machines; nothing is provisioned yet. It has a mirror and mounts."""
+    spec = lab_dir / "machines" / "cluster.yaml"
+    spec.parent.mkdir()
+    zones = "  zones:\n    - {id: 1, racks: 1, rack_profile: fboss-rack}\n"
+    text = re.sub(r"^  zones:\n(?:    - .*\n)+", zones, INVENTORY.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    spec.write_text(text, encoding="utf-8")
+    try:
+        yield _boot(spec, "--subset", "z01-rtsw001", "--boot", "z01-r001-*", timeout=900)
+    finally:
+        LabUnderTest(spec).cli("lab", "down", spec)
 
 
 @pytest.fixture
