@@ -37,7 +37,15 @@ def left(host: Host, pending: list[str] | None = None, before: dict[str, str] | 
 
 
 def plan(**more: Any) -> dict[str, Any]:
-    empty: dict[str, Any] = {"services": [], "optional": [], "held": [], "restart": {}, "others": {}, "nics": []}
+    empty: dict[str, Any] = {
+        "services": [],
+        "optional": [],
+        "held": [],
+        "restart": {},
+        "others": {},
+        "nics": [],
+        "reboot_after": [],
+    }
     return {"family": "debian", "reboot_packages": [], "reboot_modules": [], **empty, **more}
 
 
@@ -61,6 +69,7 @@ def pending(host: Host) -> Any:
 )
 def test_each_kind_of_file_counts_at_once(call: Call, host: Host, path: str, commands: list[str]) -> None:
     left(host, [path])
+    (host.root / "sys/class/net/beth0").mkdir(parents=True)
     result = call(settle, concern="nvidia", plan=plan())
     assert (host.done, result["changed"]) == (commands, bool(commands))
     assert pending(host) == []
@@ -165,6 +174,21 @@ def test_names_of_nics_come_at_boot(call: Call, host: Host) -> None:
     (host.root / "sys/class/net/beth0").mkdir(parents=True)
     result = call(settle, concern="nvidia", plan=plan(nics=["beth0", "beth1"]))
     assert result["reboot"] == "NICs get their names at boot: beth1"
+
+
+def test_a_connection_of_a_nic_without_its_name_is_not_brought_up(call: Call, host: Host) -> None:
+    left(host, ["/etc/NetworkManager/system-connections/fabric-beth0.nmconnection"])
+    call(settle, concern="nvidia", plan=plan())
+    assert host.done == ["nmcli general reload", "nmcli connection reload"]
+
+
+def test_a_concern_waits_for_the_one_that_it_needs(call: Call, host: Host) -> None:
+    (host.root / REASON).parent.mkdir(parents=True)
+    (host.root / REASON).with_name("rdma").write_text("why\n")
+    host.units = {"a.service": "enabled inactive"}
+    result = call(settle, concern="nvidia", plan=plan(services=["a.service"], reboot_after=["network", "rdma"]))
+    assert result["reboot"] == "rdma waits for a reboot, and must be there first"
+    assert host.done == []
 
 
 TABLE = "{:8}{:30}{:12}{:12}{:12}\n"

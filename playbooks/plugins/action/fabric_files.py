@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from fabric.targets.base import Artifact
 
 UNITS = "/etc/systemd/system/"
-_OPTIONS = ("concern", "packages", "services", "root", "restart", "optional", "reboot_packages", "reboot_modules")
+_NAMED = ("optional", "reboot_packages", "reboot_modules", "reboot_after")
+_OPTIONS = ("concern", "packages", "services", "root", "restart", *_NAMED)
 
 # Ansible imports this file in its main process, before it starts one for each host and task. What is designed and rendered here is there in
 # all of them; without it each would do it again.
@@ -36,12 +37,7 @@ for _cluster in prime():
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """See DOCUMENTATION of the module fabric_files.
-
-    More options, for what the design does not know:
-    `restart`: service -> files whose change restarts it, beside those that its unit names; `optional`: services that need not be there;
-    `reboot_packages`: patterns of packages whose change takes a reboot; `reboot_modules`: kernel modules in the way of a first install.
-    """
+    """See DOCUMENTATION of the module fabric_files."""
 
     TRANSFERS_FILES = False
     _VALID_ARGS = frozenset(_OPTIONS)
@@ -104,12 +100,10 @@ def payload_of(cluster: FleetCluster, plan: HostPlan, concern: str, options: Map
         "plan": {
             "family": model.family,
             "services": list(services),
-            "optional": list(options.get("optional") or ()),
             "held": held if model.family == "debian" else [],
             "restart": restart,
             "others": names.others(services),
-            "reboot_packages": list(options.get("reboot_packages") or ()),
-            "reboot_modules": list(options.get("reboot_modules") or ()),
+            **{name: list(options.get(name) or ()) for name in _NAMED},
             "nics": [nic.name for nic in plan.nics],
             "streams": _streams(fleet, concern),
             **(_firmware(fleet, plan) if concern == "rdma" else {}),
@@ -135,9 +129,11 @@ def _packages(fleet: HostFleet, concern: str) -> list[dict[str, Any]]:
 
 
 def _services(fleet: HostFleet, concern: str) -> tuple[str, ...]:
+    """Units that must be enabled and run; those that are started by others are static, which counts as enabled."""
     from fabric.targets.host import services
+    from fabric.targets.host.rdma import instances
 
-    return tuple(services(fleet, concern))
+    return (*services(fleet, concern), *(instances(fleet) if concern == "rdma" else ()))
 
 
 def _keys(fleet: HostFleet) -> list[dict[str, str]]:

@@ -52,6 +52,30 @@ options:
     description: Where the host's file system begins; another one than V(/) gets files alone.
     type: path
     default: /
+  restart:
+    description: "Read by the action plugin: files whose change restarts a service, beside those that its unit names."
+    type: dict
+    default: {}
+  optional:
+    description: "Read by the action plugin: services that need not be there."
+    type: list
+    elements: str
+    default: []
+  reboot_packages:
+    description: "Read by the action plugin: patterns of packages whose other version takes a reboot."
+    type: list
+    elements: str
+    default: []
+  reboot_modules:
+    description: "Read by the action plugin: kernel modules in the way of a first install, until a reboot."
+    type: list
+    elements: str
+    default: []
+  reboot_after:
+    description: "Read by the action plugin: concerns without which this one cannot run; when one waits for a reboot, this one does too."
+    type: list
+    elements: str
+    default: []
   payload:
     description: Put in by the action plugin.
     type: str

@@ -143,13 +143,13 @@ class Settle:
             self._do("NetworkManager reads its connections", ["nmcli", "connection", "reload"])
         for path in keyfiles:
             name = Path(path).stem
-            if _here(path).exists():
+            if _here(path).exists() and _here(f"/sys/class/net/{name.partition('-')[2]}").exists():
                 self._do(f"connection {name} is up", ["nmcli", "connection", "up", "id", name])
 
     def _reason(self) -> str:
         """Why this concern waits for a reboot; "" when it does not. Once told it holds until /run is empty."""
         if self.reboot is None:
-            self.reboot = self._told() or self._replaced() or self._in_the_way() or self._unnamed()
+            self.reboot = self._told() or self._replaced() or self._in_the_way() or self._unnamed() or self._behind()
         return self.reboot
 
     def _told(self) -> str:
@@ -179,6 +179,11 @@ class Settle:
             return ""
         missing = [nic for nic in self.plan["nics"] if not _here(f"/sys/class/net/{nic}").exists()]
         return f"NICs get their names at boot: {', '.join(missing)}" if missing else ""
+
+    def _behind(self) -> str:
+        """Another concern that waits for a reboot, without which this one cannot run."""
+        waits = [name for name in self.plan["reboot_after"] if _here(f"{REBOOT}/{name}").exists()]
+        return f"{waits[0]} waits for a reboot, and must be there first" if waits else ""
 
     def _services(self, changed: Sequence[str]) -> None:
         """Enables all; unless a reboot must come first, restarts what has changed and starts what does not run."""
