@@ -8,7 +8,7 @@ entry (`catalog.tomahawk4.buffers.fuji.headroom_uplink`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,8 @@ def _design(fabric: Fabric, path: str) -> Explanation | None:
     device, slash, port = path.partition("/")
     if slash and device in fabric.by_name:
         return _fact(path, port_facts(fabric, fabric.by_name[device]), port)
+    if path in fabric.by_name:
+        raise bare(path, device_facts(fabric, fabric.by_name[path]))
     name, _, key = path.rpartition(".")
     if name in fabric.by_name:
         return _fact(path, device_facts(fabric, fabric.by_name[name]), key)
@@ -126,6 +128,12 @@ def _fact(path: str, facts: dict[str, tuple[str, str, str, Path | None]], key: s
         raise FabricError(f"{path}: there is no {key!r}", hint=near(key, facts))
     value, meaning, formula, place = facts[key]
     return Explanation(path, value, meaning, formula, "", place)
+
+
+def bare(name: str, facts: Iterable[str], *, ports: bool = True) -> FabricError:
+    """What to say to the name of a device alone: which numbers it has."""
+    keys = ", ".join(f"{name}.{key}" for key in facts)
+    return FabricError(f"{name} is a device", hint=f"{keys}{f', or a port: {name}/PORT' if ports else ''}")
 
 
 def explain_catalog(path: str) -> Explanation:

@@ -51,7 +51,7 @@ PATHS = [
     "zone1.ratio", "zone1.port_ratio", "zone1.rack_ratio", "zone1.spare", "zone1.power",
     "catalog.tomahawk4.buffers.fuji.headroom_uplink", "catalog.orv3.power_kw",
     "qos.losless", "backend.zones[1].racks", "z03-rtsw100.as", "z03-rtsw100/eth2/2/1", "zone9.ratio", "zone1.rato", "catalog.tomahawk",
-    "catalog.tomahawk4.bufers", "nothing", "", "backend.zones.x",
+    "catalog.tomahawk4.bufers", "z03-rtsw100", "nothing", "", "backend.zones.x",
 ]  # fmt: skip
 
 

@@ -65,6 +65,14 @@ def test_explain(fabric_cli: Cli, golden: Golden, monkeypatch: pytest.MonkeyPatc
     [
         (("explain", "ib.core", "-s"), "ib.core: there is no 'core' (hint: did you mean 'cores'?)"),
         (("explain", "leaf0001/65", "-s"), "leaf0001/65: there is no '65'"),
+        (
+            ("explain", "leaf0001", "-s"),
+            "leaf0001 is a device (hint: leaf0001.guid, leaf0001.tier, or a port: leaf0001/PORT)",
+        ),
+        (
+            ("explain", "gt0001 mlx5_0", "-s"),
+            "gt0001 mlx5_0 is a device (hint: gt0001 mlx5_0.node_guid, gt0001 mlx5_0.port_guid",
+        ),
         (("explain", "leaf9999.guid", "-s"), "nothing is called 'leaf9999.guid'"),
         (("show", "addresses", "-s"), "an InfiniBand cluster has no table of addresses"),
         (("show", "hcas", "gt0099", "-s"), "no device matches 'gt0099' (hint: did you mean 'gt00"),

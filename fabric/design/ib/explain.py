@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabric.design.explain import Explanation, Path
+from fabric.design.explain import Explanation, Path, bare
 from fabric.design.ib.figures import cages_of
 from fabric.design.ib.model import Hca, IbSwitch, Subnet
 from fabric.design.ib.shape import aggregation_nodes, tree_of
@@ -25,6 +25,10 @@ def explain_subnet(subnet: Subnet, path: str) -> Explanation | None:
     device, slash, port = path.partition("/")
     if slash and device in subnet.switch:
         return _fact(path, _port_facts(subnet, subnet.switch[device]), port)
+    if path in subnet.switch:
+        raise bare(path, _switch_facts(subnet.switch[path]))
+    if path in subnet.hca:
+        raise bare(path, _hca_facts(subnet, subnet.hca[path]), ports=False)
     name, _, key = path.rpartition(".")
     if name in subnet.switch:
         return _fact(path, _switch_facts(subnet.switch[name]), key)
