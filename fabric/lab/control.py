@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import socket
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +107,8 @@ class Listener:
         except OSError as error:
             return {"error": error.strerror or str(error)}
         except Exception as error:  # a bug in one operation must not end the lab
+            import traceback
+
             traceback.print_exc()
             return {"error": f"the lab's supervisor failed: {error!r}", "hint": "its log has the details"}
 

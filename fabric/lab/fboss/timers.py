@@ -12,7 +12,6 @@ import re
 import signal
 import sys
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -107,7 +106,7 @@ class Order:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.after: float | None = None
-        self.unit = f"run-r{uuid.uuid4().hex}"
+        self.unit = f"run-r{os.urandom(16).hex()}"
         self.quiet = False
         self.env: dict[str, str] = {}
         at = 0
