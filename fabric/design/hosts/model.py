@@ -91,6 +91,8 @@ class HostPlan:
     state: State
     nics: tuple[BackendNic, ...]
     nccl: tuple[NcclSetting, ...] = ()
+    pkeys: tuple[int, ...] = ()
+    """P_Keys (15 bits) of the partitions with IP over InfiniBand that the host is in, the default partition left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import overload
 from fabric.design.fabric import Fabric, ZonePlan
 from fabric.design.hosts.model import BackendNic, HostPlan, NcclSetting
 from fabric.design.ib.model import Hca, Subnet
+from fabric.design.ib.partitions import DEFAULT_PKEY
 from fabric.design.model import Host, Port
 from fabric.spec.hosts import HostNetwork
 
@@ -108,12 +109,13 @@ class RoceRows(_Rows):
 class IbRows(_Rows):
     """GPU hosts of an InfiniBand subnet, by number. Services have no GPUs and are none of them."""
 
-    __slots__ = ("_hcas", "_lines", "_links", "_nics", "_pci", "_subnet")
+    __slots__ = ("_hcas", "_ipoib", "_lines", "_links", "_nics", "_pci", "_subnet")
 
     def __init__(self, subnet: Subnet, lines: dict[str, tuple[NcclSetting, ...]]) -> None:
         super().__init__()
         self._subnet, self._lines = subnet, lines
         self._hcas = subnet.compute
+        self._ipoib = [part for part in subnet.partitions if part.ipoib is not None and part.pkey != DEFAULT_PKEY]
         self._links = {link.b: link for link in subnet.links if link.tier == "host"}
         self._nics = len({hca.rail for hca in self._hcas})
         self._pci = pci_of(subnet.spec.hosts.network, self._nics)
@@ -135,7 +137,8 @@ class IbRows(_Rows):
         fqdn = f"{first.host}.{spec.site.domain}"
         block = f"su{first.unit:03d}"
         lines = self._lines.get(first.host, ())
-        return HostPlan(first.host, fqdn, first.unit, rack + 1, unit + 1, block, first.state, nics, lines)
+        pkeys = tuple(part.pkey for part in self._ipoib if first.port_guid in part.members)
+        return HostPlan(first.host, fqdn, first.unit, rack + 1, unit + 1, block, first.state, nics, lines, pkeys)
 
     def _nic(self, hca: Hca) -> BackendNic:
         link = self._links[hca.name]

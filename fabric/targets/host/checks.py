@@ -70,7 +70,7 @@ class ExpectationWriter:
         return expect.loads(Pattern(expect.dumps(marked).encode()).fill(values).decode())
 
     def _values(self, plan: HostPlan, digests: Mapping[str, str]) -> dict[str, str]:
-        values = {"host": plan.name, **{f"file {path}": digest for path, digest in digests.items()}}
+        values = {"host": plan.name, **{f"file {place}": digest for place, digest in enumerate(digests.values())}}
         for nic in plan.nics:
             rail = nic.rail
             values[f"switch {rail}"], values[f"port {rail}"] = nic.switch, nic.switch_port
@@ -106,7 +106,7 @@ class ExpectationWriter:
             services=self._services,
             modules=("nvidia_peermem",) if hosts.tuning.gpu_direct == "peermem" else (),
             nccl={setting.key: setting.value for setting in (*fleet.nccl, *plan.nccl)},
-            files={**self._shared, **{path: gap(f"file {path}") for path in digests}},
+            files={**self._shared, **{path: gap(f"file {place}") for place, path in enumerate(digests)}},
             mounts=tuple(_mount(mount) for mount in fleet.mounts),
             limits=expected_limits(catalog().host(hosts.platform)),
         )
@@ -169,7 +169,6 @@ def _versions(fleet: HostFleet) -> ExpectedVersions:
 
 def _packages(fleet: HostFleet) -> tuple[ExpectedPackage, ...]:
     found = [package for packages in fleet.packages.values() for package in packages]
-    found += [mount.package for mount in fleet.mounts if mount.package is not None]
     return tuple(ExpectedPackage(package.name, package.version or "", package.hold) for package in found)
 
 

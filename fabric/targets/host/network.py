@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from fabric.design.hosts.model import BackendNic, HostFleet, HostPlan
 from fabric.design.ip import fmt4, fmt6
-from fabric.targets.host.concern import File
+from fabric.targets.host.concern import LIBEXEC, SCRIPT, UNITS, File
 from fabric.targets.host.templates import Pattern, fill, gap
 
 NETWORKD = "/etc/systemd/network"
 KEYFILES = "/etc/NetworkManager/system-connections"
 _FIRST = "05-fabric"  # before what netplan writes (10-netplan-*): the first file that matches a NIC wins
+_FULL = 0x8000  # the membership bit of a P_Key
 _ETHERNET, _INFINIBAND = 1, 32  # ARPHRD_* of linux/if_arp.h
 
 
@@ -29,13 +30,19 @@ def shared(fleet: HostFleet) -> Iterator[File]:
         yield File("/etc/NetworkManager/conf.d/50-fabric.conf", fill("carrier.conf", names=names))
     if _ipoib(fleet):
         yield from _keyed("ipoib", names) if manager else _one("ipoib", names, {"mtu": fleet.mtu})
+        yield File(f"{LIBEXEC}/ipoib", fill("ipoib.sh"), SCRIPT)
+        unit = fill("ipoib.service", libexec=LIBEXEC, doca="doca" in fleet.versions)
+        yield File(f"{UNITS}/fabric-ipoib.service", unit)
     if fleet.spec.hosts.network is not None and fleet.spec.hosts.network.dhcp:
         front = list(fleet.front_end)
         yield from _keyed("frontend", front) if manager else _one("frontend", front, {})
 
 
 def own(fleet: HostFleet, plan: HostPlan) -> Iterator[File]:
-    """Addresses and routes of each back-end NIC (RoCE)."""
+    """Addresses and routes of each back-end NIC (RoCE), or the partitions of IP over InfiniBand."""
+    if _ipoib(fleet):
+        rows = [(nic.name, f"{_FULL | pkey:#06x}") for nic in plan.nics for pkey in plan.pkeys]
+        yield File("/etc/fabric/ipoib.conf", fill("ipoib.conf", rows=rows))
     if fleet.backend != "roce":
         return
     pool4, pool6 = _pools(fleet)
@@ -52,8 +59,9 @@ def own(fleet: HostFleet, plan: HostPlan) -> Iterator[File]:
 
 
 def services(fleet: HostFleet) -> tuple[str, ...]:
-    """The service that configures the NICs."""
-    return ("systemd-networkd.service" if fleet.distribution.network == "networkd" else "NetworkManager.service",)
+    """The service that configures the NICs, and ours for the partitions of IP over InfiniBand."""
+    manager = "systemd-networkd.service" if fleet.distribution.network == "networkd" else "NetworkManager.service"
+    return (manager, "fabric-ipoib.service") if _ipoib(fleet) else (manager,)
 
 
 def _ipoib(fleet: HostFleet) -> bool:

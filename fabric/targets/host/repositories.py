@@ -71,7 +71,6 @@ def package_files(fleet: HostFleet) -> Iterator[File]:
 def _held(fleet: HostFleet) -> Iterator[Package]:
     for packages in fleet.packages.values():
         yield from (package for package in packages if package.version and package.hold)
-    yield from (m.package for m in fleet.mounts if m.package is not None and m.package.version and m.package.hold)
 
 
 def _pins(fleet: HostFleet) -> Iterator[Pin]:
