@@ -220,6 +220,17 @@ def test_a_unit_depends_on_what_its_files_name(spec_file: Callable[..., Path]) -
     assert roce in plan["others"]["fabric-roce@*.service"]
 
 
+def test_topology_on_the_controller(spec_file: Callable[..., Path], call: Call, host: Host) -> None:
+    cluster = fleet_at(spec_file("lab"))
+    (host.root / "etc/os-release").unlink()  # any distribution will do
+    payload = packed(action.topology_of(cluster, "/etc/slurm"))
+    result = call(files, concern="topology", payload=payload, packages=False, services=False)
+    assert result["changed_paths"] == ["/etc/slurm/fabric-topology.conf", "/etc/slurm/topology.conf"]
+    assert "SwitchName=z01-rtsw001 Nodes=z01-r001-h[1-2]" in (host.root / "etc/slurm/topology.conf").read_text()
+    with pytest.raises(FabricError, match="declares no scheduler"):
+        action.topology_of(fleet_at(spec_file("lab", {"scheduler": None})), "/etc/slurm")
+
+
 def test_the_design_is_made_once(spec_file: Callable[..., Path]) -> None:
     path = spec_file("lab")
     note(path)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UNITS = "/etc/systemd/system/"
 _NAMED = ("optional", "reboot_packages", "reboot_modules", "reboot_after")
-_OPTIONS = ("concern", "packages", "services", "root", "restart", *_NAMED)
+_OPTIONS = ("concern", "folder", "packages", "services", "root", "restart", *_NAMED)
 
 # Ansible imports this file in its main process, before it starts one for each host and task. What is designed and rendered here is there in
 # all of them; without it each would do it again.
@@ -65,6 +65,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if not spec:
             raise FabricError(f"{name} is in no cluster.yaml", hint="ansible-playbook -i .../cluster.yaml")
         cluster = fleet_at(Path(str(spec)))
+        if concern == "topology":
+            return topology_of(cluster, str(self._task.args.get("folder") or "/etc/slurm"))
         fleet = cluster.fleet
         try:
             plan = fleet.plan(name)
@@ -108,6 +110,31 @@ def payload_of(cluster: FleetCluster, plan: HostPlan, concern: str, options: Map
             "streams": _streams(fleet, concern),
             **(_firmware(fleet, plan) if concern == "rdma" else {}),
         },
+    }
+
+
+def topology_of(cluster: FleetCluster, folder: str) -> dict[str, Any]:
+    """What the module needs for Slurm's topology on its controller, which may run any distribution. Raises FabricError."""
+    from fabric.design.load import design_loaded, subnet_of
+    from fabric.targets.host import topology as made
+
+    slurm = cluster.spec.scheduler
+    if slurm is None:
+        raise FabricError("the spec declares no scheduler")
+    infiniband = cluster.spec.backend.kind == "infiniband"
+    loaded = cluster.loaded
+    topology = made.of_subnet(subnet_of(loaded).subnet) if infiniband else made.of_fabric(design_loaded(loaded).fabric)
+    files = made.topology_files(cluster.spec.name, topology, slurm)
+    return {
+        "files": [
+            {"path": f"{folder}/{name}", "content": base64.b64encode(text).decode(), "mode": 0o644, "secret": False}
+            for name, text in files.items()
+        ],
+        "packages": [],
+        "keys": [],
+        "family": "",
+        "distribution": None,
+        "plan": {},
     }
 
 

@@ -30,6 +30,7 @@ description:
   - Reads files named C(cluster.yaml). The Python that runs Ansible must have the package clusterfabric.
   - "Groups of switches: C(switches); by role C(rtsw), C(ctsw), C(atsw); by operating system C(eos), C(fboss)."
   - "Groups of hosts: C(gpu_hosts); by platform, as C(platform_grand_teton_h100); by distribution, as C(os_ubuntu_24_04)."
+  - "C(slurm_controllers): the host that C(scheduler.controller) names."
   - "Groups of both: C(zone_1), C(zone_2), ...; their racks C(rack_z01_r001), ...; by deployment state C(planned), C(drained)."
   - "Variables of a switch: C(ansible_host) (its management address), C(nos), C(role), C(zone) (0 for an ATSW), C(model)."
   - "Variables of a host: C(role) (C(host)), C(zone), C(model); C(ansible_user), C(ansible_become), C(ansible_port) where the spec's
@@ -165,6 +166,9 @@ def _common(groups: _Groups, spec: ClusterSpec, path: str) -> None:
     groups.child(_named("platform", hosts.platform), "gpu_hosts")
     if hosts.os is not None:
         groups.child(_named("os", hosts.os), "gpu_hosts")
+    groups.variables("slurm_controllers", {})
+    if spec.scheduler is not None and spec.scheduler.controller is not None:
+        groups.add(spec.scheduler.controller, "slurm_controllers")
 
 
 def _named(kind: str, name: str) -> str:

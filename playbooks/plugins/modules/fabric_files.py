@@ -37,9 +37,13 @@ description:
 options:
   concern:
     description: Which part of a host.
-    choices: [base, network, rdma, nvidia, cuda, nccl, storage, slurm, checks]
+    choices: [base, network, rdma, nvidia, cuda, nccl, storage, slurm, checks, topology]
     required: true
     type: str
+  folder:
+    description: "Read by the action plugin: folder of slurm.conf, for V(topology), which is for Slurm's controller."
+    type: path
+    default: /etc/slurm
   packages:
     description: Look at packages too; V(false) where images bring them.
     type: bool
@@ -182,7 +186,7 @@ class Concern:
     def _same_distribution(self) -> None:
         """Fails for a host of another distribution than declared: nothing of its files would be right there."""
         wanted = self.wanted["distribution"]
-        if self.root != "/":
+        if self.root != "/" or wanted is None:
             return
         lines = place(self.root, "/etc/os-release").read_text(encoding="utf-8").splitlines()
         found = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
