@@ -9,7 +9,7 @@ APT_PACKAGES := git make python3-venv
 # What the virtual lab runs. Without root rights there is no lab, its tests skip, and these are not asked for.
 LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2 iputils-ping procps util-linux \
                 ibsim-utils opensm infiniband-diags \
-                debootstrap systemd-container fuse3 bindfs slurmctld
+                debootstrap debian-archive-keyring systemd-container fuse3 bindfs slurmctld
 
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=

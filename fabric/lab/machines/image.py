@@ -132,7 +132,17 @@ def _build(image: Path) -> None:
     part = Path(tempfile.mkdtemp(prefix="part-", dir=image.parent))
     root = part / "root"
     try:
-        _run(["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root), mirror()])
+        _run(
+            [
+                "debootstrap",
+                "--force-check-gpg",
+                "--variant=minbase",
+                "--include=ca-certificates",
+                SUITE,
+                str(root),
+                mirror(),
+            ]
+        )
         for path, text in _FILES.items():
             place = root / path
             place.parent.mkdir(parents=True, exist_ok=True)
