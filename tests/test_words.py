@@ -42,7 +42,7 @@ def test_how_a_run_begins(
 
 
 def test_no_other_way_to_make_a_plural() -> None:
-    other = re.compile(r"""\{(['"])s?\1 if [^}]*(==|!=|>) ?1""")
+    other = re.compile(r"""\{(['"])s?\1 if [^}]*(==|!=|>) ?1\b""")
     root = Path(fabric.__file__).parent
     found = [f"{p.relative_to(root)}: {m[0]}" for p in root.rglob("*.py") for m in other.finditer(p.read_text())]
     assert found == []

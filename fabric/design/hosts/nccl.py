@@ -6,6 +6,7 @@ from fabric.catalog import HostModel, catalog
 from fabric.catalog.distribution import version_of
 from fabric.design.hosts.model import NcclSetting, RoceQos
 from fabric.design.ib.model import Subnet
+from fabric.design.ib.partitions import DEFAULT_PKEY
 from fabric.spec.cluster import ClusterSpec
 
 _AUTOMATIC_GID = (
@@ -82,7 +83,7 @@ def host_lines(subnet: Subnet) -> dict[str, tuple[NcclSetting, ...]]:
         return {}
     tenants: dict[str, list[tuple[str, int | None]]] = {}
     for partition in subnet.partitions:
-        if partition.pkey == 0x7FFF:
+        if partition.pkey == DEFAULT_PKEY:
             continue
         for hca in subnet.compute:
             if hca.rail == 0 and hca.port_guid in partition.members:

@@ -179,12 +179,19 @@ def test_nccl_conf_follows_from_the_fabric(spec_file: Callable[..., Path], golde
     golden("show/host-nccl.txt", "\n".join(lines) + "\n")
 
 
-def test_a_tenants_service_level_is_its_hosts_alone(spec_file: Callable[..., Path]) -> None:
+def test_a_tenants_keys_are_its_hosts_alone(spec_file: Callable[..., Path]) -> None:
     bare = {key: value for key, value in load_spec_hosts().items() if key != "platform"}
     fleet = load_fleet(spec_file("ib-lab", {f"hosts.{key}": value for key, value in bare.items()})).fleet
     lines = {row.name: [f"{one.key}={one.value}" for one in row.nccl] for row in fleet.hosts}
     assert lines["gt0001"] == lines["gt0024"] == ["NCCL_IB_SL=1"]
     assert lines["gt0025"] == lines["gt0048"] == []
+    pkeys = {row.name: row.pkeys for row in fleet.hosts}
+    assert (pkeys["gt0001"], pkeys["gt0024"], pkeys["gt0025"], pkeys["gt0048"]) == (
+        (0x1001,),
+        (0x1001,),
+        (0x1002,),
+        (0x1002,),
+    )
 
 
 def load_spec_hosts() -> dict[str, Any]:
