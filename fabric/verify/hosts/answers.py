@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from fabric.verify.lldp_names import printable
 SHOWN = 6
 """Hosts that the subject of a folded finding names."""
 _VERDICTS: dict[str, Verdict] = {"pass": "pass", "fail": "fail", "unknown": "unknown"}
+_TEXTS = ("check", "unit", "measured", "expected", "action")
 PROVISION = "fabric apply --hosts provisions it"
 
 
@@ -35,7 +37,7 @@ def _units(found: Sequence[Finding]) -> Iterator[Finding]:
     for group in groups.values():
         units = [finding.subject.partition(": ")[2] for finding in group]
         subject = f"{group[0].devices[0]}: {', '.join(units)}" if len(group) > 1 and all(units) else group[0].subject
-        yield dataclasses.replace(group[0], subject=subject, count=len(group))
+        yield group[0] if len(group) == 1 else dataclasses.replace(group[0], subject=subject, count=len(group))
 
 
 def _host(name: str, answer: Mapping[str, Any] | None) -> Iterator[Finding]:
@@ -76,20 +78,22 @@ def _unread(name: str, why: str, action: str = "") -> Finding:
     return Finding("read.host", name, "unknown", why, "check-host answers", action, (), (name,), severity="critical")
 
 
+@functools.lru_cache(maxsize=1 << 14)
+def _line(text: str) -> str:
+    """A text of a host as one harmless line; hosts say the same things over and over."""
+    return printable(clean(text), 200)
+
+
 def _finding(name: str, row: Mapping[str, Any]) -> Finding:
     """One result; a verdict that is none of ours counts as unknown."""
-    texts = {
-        key: printable(clean(str(row.get(key) or "")), 200)
-        for key in ("check", "unit", "measured", "expected", "action")
-    }
-    unit = texts["unit"]
+    check, unit, measured, expected, action = (_line(str(row.get(key) or "")[:2000]) for key in _TEXTS)
     return Finding(
-        texts["check"] or "host.unknown",
+        check or "host.unknown",
         f"{name}: {unit}" if unit else name,
         _VERDICTS.get(str(row.get("verdict")), "unknown"),
-        texts["measured"],
-        texts["expected"],
-        texts["action"],
+        measured,
+        expected,
+        action,
         (),
         (name,),
         severity="warning" if row.get("severity") == "warning" else "critical",
