@@ -89,6 +89,21 @@ def test_what_is_declared_no_more_goes_with_its_folders(call: Call, host: Host) 
     assert not call(files, concern="nccl", payload=wanted())["changed"]
 
 
+def test_what_stood_there_before_comes_back(call: Call, host: Host) -> None:
+    path = host.root / "etc/fuse.conf"
+    path.write_text("the distribution's\n")
+    path.chmod(0o640)
+    for text in ("ours", "ours, later"):
+        call(files, concern="storage", payload=wanted(file("/etc/fuse.conf", text)))
+        assert path.read_text() == text
+    kept = host.root / "var/lib/fabric/concerns/originals"
+    assert [folder.stat().st_mode & 0o7777 for folder in (kept, kept.parent)] == [0o700, 0o755]
+    result = call(files, concern="storage", payload=wanted())
+    assert (result["changed_paths"], result["diff"][0]["after"]) == (["/etc/fuse.conf"], "the distribution's\n")
+    assert (path.read_text(), path.stat().st_mode & 0o7777) == ("the distribution's\n", 0o640)
+    assert not call(files, concern="storage", payload=wanted())["changed"]
+
+
 def test_what_others_wrote_is_left_alone(call: Call, host: Host) -> None:
     (host.root / "etc/theirs").write_text("theirs")
     call(files, concern="base", payload=wanted(file("/etc/ours", "ours")))
@@ -107,6 +122,7 @@ def test_no_secret_in_a_result(call: Call, host: Host) -> None:
         assert path.read_text() == text
     removed = call(files, concern="storage", payload=wanted())
     assert removed["changed_paths"] == ["/etc/key"]
+    assert path.read_text() == "AnOlderSecret"
     told = json.dumps([result, removed]).lower()
     assert SECRET.lower() not in told
     assert "anoldersecret" not in told

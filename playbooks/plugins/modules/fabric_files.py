@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.fabric_host import (
     REBOOT,
+    STATE,
     Failed,
     State,
     fits,
@@ -207,6 +208,8 @@ class Concern:
             self.paths.append(file["path"])
             self._show(file["path"], before, wanted, secret=file["secret"])
             if self.writing:
+                if before is not None and file["path"] not in self.state.files:
+                    self._keep(file["path"], before)
                 made = [*map(str, make_folders(path.parent)), *made]
                 write(path, wanted.content, wanted.mode)
                 self.module.set_default_selinux_context(str(path), False)
@@ -226,18 +229,32 @@ class Concern:
         foreign = (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())
         return Found(path.read_bytes(), stat.S_IMODE(found.st_mode), foreign)
 
+    def _kept(self, name: str) -> Path:
+        """Where the file that stood at `name` before our first run is kept: a distribution's own, as /etc/chrony/chrony.conf."""
+        return place(self.root, f"{STATE}/originals{name}")
+
+    def _keep(self, name: str, before: Found) -> None:
+        for folder in make_folders(place(self.root, f"{STATE}/originals"))[:1]:
+            folder.chmod(0o700)
+        make_folders(self._kept(name).parent)
+        write(self._kept(name), before.content, before.mode)
+
     def _gone(self, declared: set[str]) -> None:
-        """Removes what an earlier run wrote and is declared no more, and the folders that it had made for it."""
+        """Removes what an earlier run wrote and is declared no more, with its folders; what stood there before comes back."""
         for name in sorted(set(self.state.files) - declared):
-            path = place(self.root, name)
-            before = self._read(path)
-            if before is not None:
+            path, kept = place(self.root, name), self._kept(name)
+            before, after = self._read(path), self._read(kept)
+            if before != after:
                 self.paths.append(name)
-                self._show(name, before, None, secret=not before.mode & 0o077)
+                self._show(name, before, after, secret=bool(before and not before.mode & 0o077))
             if self.writing:
-                if before is not None:
-                    path.unlink()
-                for folder in map(Path, self.state.files.pop(name)):
+                made = map(Path, self.state.files.pop(name))
+                if after is not None:
+                    write(path, after.content, after.mode)
+                    kept.unlink()
+                else:
+                    path.unlink(missing_ok=True)
+                for folder in made:
                     if folder.is_dir() and not any(folder.iterdir()):
                         folder.rmdir()
 
