@@ -16,6 +16,7 @@ from fabric.errors import FabricError
 from fabric.verify.hosts.ansible import Job
 from fabric.verify.hosts.answers import findings
 from fabric.verify.hosts.run import Options, check_hosts
+from fabric.verify.report import lines
 
 NAMES = ["h1", "h2", "h3"]
 
@@ -190,3 +191,17 @@ def test_refusals(
     ansible(4, "[WARNING]: x\n[ERROR]: there is no sudo")
     ran = fabric_cli("validate", arguments[0], lab, *arguments[1:])
     assert (ran.exit_code, ran.stderr.strip()) == (1, line)
+
+
+def test_the_report_tells_warnings_and_silent_hosts_apart() -> None:
+    answers = {
+        "h1": answer(("nic.flaps", "fail", "beth0"), severity="warning"),
+        "h2": answer(("gpu.ecc", "fail", "GPU 0")),
+    }
+    told = list(lines(findings(NAMES, answers)))
+    assert [line for line in told if line.startswith(("FAIL", "WARN"))] == [
+        "WARN     nic.flaps: h1: beth0",
+        "FAIL     gpu.ecc: h2: GPU 0",
+        "WARNING: 1 host could not be read",
+        "WARNING: 1 result is unknown: not proven right, not proven wrong",
+    ]
