@@ -60,12 +60,15 @@ class HostPlanner:
 
 
 def fingerprint(outcome: HostOutcome) -> str:
-    """Hex sha256 of what would change on a host: when check mode says something else later, the host has moved since the plan."""
+    """Hex sha256 of what would change on a host: when check mode says something else later, the host has moved since the plan.
+
+    Without the lines around a change, and without what a package manager says in its own words: neither has to be the same twice.
+    """
     digest = hashlib.sha256()
     for task in outcome.tasks:
         digest.update(f"{task.title}\0".encode("utf-8", "replace"))
         for file in task.files:
-            lines = "\n".join(line for hunk in file.hunks for line in hunk)
+            lines = "\n".join(line for hunk in file.hunks for line in hunk if line[:1] in "+-")
             digest.update(f"{file.path}\0{file.kind}\0{lines}\0".encode("utf-8", "replace"))
     digest.update("\0".join(sorted(outcome.reboot)).encode("utf-8", "replace"))
     return digest.hexdigest()
