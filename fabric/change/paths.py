@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from fabric.errors import FabricError
 
@@ -11,7 +12,7 @@ TMP_PREFIX = ".fabric-tmp-"
 MANIFEST = "manifest.json"
 
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
-_PART = re.compile(r"[A-Za-z0-9._@+-][A-Za-z0-9._@+ -]{0,254}", re.ASCII)
+_PART = re.compile(r"[A-Za-z0-9._@+-][A-Za-z0-9._@+ \\-]{0,254}", re.ASCII)  # systemd escapes: mnt-a\x2db.mount
 
 
 def device_problem(name: str) -> str | None:
@@ -23,6 +24,7 @@ def device_problem(name: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)  # thousands of devices have the same few paths
 def path_problem(path: str) -> str | None:
     """Why `path` cannot be a file's path on a device, or None. It is absolute, without `.`, `..`, `//` or control characters."""
     parts = path.split("/")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from fabric.change.tree import write_tree
 from fabric.design.hosts import expect
 from fabric.design.ip import fmt4, fmt6
 from fabric.design.load import load_fleet
@@ -175,6 +176,13 @@ def test_command(fabric_cli: Callable[..., Result], tmp_path: Path) -> None:
     assert plan.exit_code == 2
     assert "NCCL_DEBUG=INFO" in plan.stdout
     assert "all-hosts" in plan.stdout
+
+
+def test_a_tree_holds_escaped_names_of_units(tmp_path: Path) -> None:
+    job = HostJob(fleet("rhel-9-infiniband"), "0")
+    report = write_tree(job, tmp_path / "out", only=job.devices[:2])
+    assert report.files == sum(len(job.render(ref.name)) for ref in job.devices[:2])
+    assert list((tmp_path / "out").glob("*/etc/systemd/system/mnt-data?x2d1.mount"))
 
 
 @pytest.mark.parametrize(
