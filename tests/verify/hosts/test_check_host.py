@@ -47,6 +47,7 @@ def sh(script: str, **values: bool) -> Command:
         (sh("echo one; echo two >&2"), "one\n"),
         (sh("echo one; echo two >&2", errors=True), "one\ntwo\n"),
         (sh("echo no device >&2; exit 9"), "unseen: sh ended with 9: no device"),
+        (sh("echo a; echo mismatch; echo version; exit 18"), "unseen: sh ended with 18: mismatch; version"),
         (sh("kill -9 $$"), "unseen: sh ended with -9"),
         (Command(("no-such-tool",)), "unseen: no-such-tool: it is not installed"),
         (sh("printf 12"), "unseen: sh: its answer is cut off"),

@@ -96,7 +96,7 @@ FAULTS: list[tuple[str, str, str, dict[Source, object]]] = [
     ("gpu.count", "GPU 1", "40000 MiB", sub(src.GPUS, r"(1, 0.*)81559", r"\g<1>40000")),
     ("gpu.driver", "", "570.133.20", {**sub(src.GPUS, "580.126.16", "570.133.20", 0), **late(src.DRIVER_LOADED, "")}),
     ("gpu.driver", "", "library and kernel module differ", {
-        src.GPUS: Unseen("nvidia-smi ended with 18: Failed to initialize NVML: Driver/library version mismatch")}),
+        src.GPUS: Unseen("nvidia-smi ended with 18: Driver/library version mismatch; NVML library version: 580.126")}),
     ("gpu.driver", "", "kernel module 570.133.20", sub(src.DRIVER_LOADED, "580.126.16", "570.133.20")),
     ("gpu.fabric-manager", "version", "580.126.09-1, the driver is 580.126.16", sub(MANAGER, "580.126.16", "580.126.09")),
     ("gpu.fabric-manager", "version", "not installed", sub(MANAGER, "\tinstalled", "\tconfig-files")),

@@ -60,7 +60,8 @@ def _answer(source: Command | Probe, ended: child.Ended, deadline_s: float) -> o
     out, errors = ended.out.decode("utf-8", "replace"), ended.err.decode("utf-8", "replace")
     if ended.status not in source.ok:
         said = [line.strip() for line in (out + "\n" + errors).splitlines() if line.strip()]
-        return Unseen(f"{name} ended with {ended.status}{': ' + said[-1][:160] if said else ''}")
+        words = "; ".join(said[-2:])[:160]  # nvidia-smi says what is wrong in the last line but one
+        return Unseen(f"{name} ended with {ended.status}{': ' + words if words else ''}")
     return out + errors if source.errors else out
 
 

@@ -35,7 +35,7 @@ class Digest:
 class Command:
     """A command, run without a shell, with LC_ALL=C and nothing at its standard input; its standard output is what is seen.
 
-    Another exit status than `ok` is Unseen, with its last line of output. `errors`: standard error is seen too, behind the output.
+    Another exit status than `ok` is Unseen, with its last two lines of output. `errors`: standard error is seen too, behind the output.
     """
 
     argv: tuple[str, ...]
