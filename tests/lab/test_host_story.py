@@ -115,31 +115,48 @@ def test_hosts_are_validated_from_the_seat(machines: LabUnderTest) -> None:
     done = machines.seat(
         sys.executable, "-m", "fabric", "validate", "hosts", machines.spec, "--json", check=False, timeout=300
     )
-    findings = json.loads(done.stdout)["findings"]
-    assert {item["check"] for item in findings if item["verdict"] == "fail"} == set(), done.stdout[-3000:]
-    assert len([item for item in findings if item["verdict"] == "pass"]) > 20
+    told = json.loads(done.stdout)
+    assert [item for item in told["findings"] if item["verdict"] == "fail"] == []
+    assert told["exit_code"] == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("fault", "check", "words"),
-    [
-        (("gpu", ONE, "ecc", "--gpu", "3"), "gpu.ecc", "GPU 3"),
-        (("gpu", ONE, "missing"), "gpu.count", "7 GPUs"),
-        (("gpu", ONE, "nvlink", "--gpu", "5"), "gpu.nvlink", "GPU 5"),
-        (("gpu", ONE, "pcie-width", "--gpu", "1"), "gpu.pcie", "x8"),
-        (("gpu", ONE, "throttle", "--gpu", "2"), "gpu.clocks", "thermal"),
-        (("gpu", ONE, "xid", "--gpu", "6"), "gpu.xid", "Xid 79"),
-        (("platform", ONE, "NVIDIA A100-SXM4-80GB"), "gpu.count", "A100"),
-        (("clock", ONE, "0.7"), "host.clock", "700 ms"),
-        (("mtu", f"{ONE}:beth3", "1500"), "nic.mtu", "1500"),
-        (("cut", f"{ONE}:beth2"), "nic.link", "beth2"),
-    ],
-)
-def test_a_fault_is_named_and_goes(machines: LabUnderTest, fault: tuple[str, ...], check: str, words: str) -> None:
-    number = machines.fault(*fault).partition(":")[0]
-    wait_until(lambda: words in json.dumps(checked(machines, ONE, check).get(check, "")), timeout=15)
-    machines.fault("restore", number)
-    wait_until(lambda: not checked(machines, ONE, check), timeout=15)
+FAULTS = {
+    ("gpu", "ecc", "3"): ("gpu.ecc", "GPU 3"),
+    ("gpu", "missing", "7"): ("gpu.count", "7 GPUs"),
+    ("gpu", "nvlink", "5"): ("gpu.nvlink", "GPU 5"),
+    ("gpu", "pcie-width", "1"): ("gpu.pcie", "x8"),
+    ("gpu", "throttle", "2"): ("gpu.clocks", "thermal"),
+    ("gpu", "xid", "6"): ("gpu.xid", "Xid 79"),
+    ("platform", "NVIDIA A100-SXM4-80GB"): ("gpu.count", "A100"),
+    ("clock", "0.7"): ("host.clock", "700 ms"),
+    ("mtu", "beth3", "1500"): ("nic.mtu", "1500"),
+    ("cut", "beth2"): ("nic.link", "beth2"),
+}
+"""Fault of a host -> the check that names it, and a word that it says."""
+
+
+def broken(machines: LabUnderTest, kind: str, *words: str) -> None:
+    """Make a fault of FAULTS on the first host."""
+    if kind in ("mtu", "cut"):
+        machines.fault(kind, f"{ONE}:{words[0]}", *words[1:])
+    elif kind == "gpu":
+        machines.fault(kind, ONE, words[0], "--gpu", words[1])
+    else:
+        machines.fault(kind, ONE, *words)
+
+
+def test_every_fault_is_named_and_goes(machines: LabUnderTest) -> None:
+    for fault in FAULTS:
+        broken(machines, *fault)
+    wait_until(lambda: "beth2" in json.dumps(checked(machines, ONE, "nic.link")), timeout=20)
+    found = checked(machines)
+    missing = {
+        fault: found.get(check) for fault, (check, word) in FAULTS.items() if word not in json.dumps(found.get(check))
+    }
+    assert not missing
+    assert set(found) <= EXPECTED | {check for check, _ in FAULTS.values()} | {"rdma.port"}  # a port follows its link
+    machines.fault("restore")
+    wait_until(lambda: set(checked(machines)) == EXPECTED, timeout=30, words=str(checked(machines)))
 
 
 def test_a_nic_that_forgot_its_qos(machines: LabUnderTest) -> None:
@@ -191,12 +208,9 @@ def test_an_upgrade_behind_the_specs_back_is_drift(machines: LabUnderTest) -> No
     assert late in json.dumps(found["gpu.fabric-manager"])
     refused = machines.node(OTHER, "systemctl", "restart", "nvidia-fabricmanager", check=False)
     assert refused.returncode != 0
-    assert min(changed(machines, "--limit", OTHER, "--tags", "nvidia")) > 0
-    rebooted(machines, OTHER)
-    wait_until(lambda: not checked(machines, OTHER, "gpu.*", "host.packages"), timeout=60)
 
 
-def test_a_new_driver_by_one_line_of_the_spec(machines: LabUnderTest) -> None:
+def test_a_new_driver_by_one_line_of_the_spec_which_repairs_the_other_host_too(machines: LabUnderTest) -> None:
     text = machines.spec.read_text(encoding="utf-8")
     machines.spec.write_text(text.replace("driver: 580.126.16", "driver: 580.126.20"), encoding="utf-8")
     done = machines.seat(
@@ -227,14 +241,15 @@ def test_the_end_of_the_supervisor_ends_the_machines(machines: LabUnderTest) -> 
     lab = Lab.find(machines.spec)
     assert lab is not None
     pid = lab.first_process()
-    inside = proc.members(pid)
     groups = [
         path
         for mount in ("unified", "systemd", ".")
         for path in Path("/sys/fs/cgroup", mount).glob(cgroups.name_of(lab.folder))
     ]
+    inside = [
+        int(word) for group in groups for path in group.rglob("cgroup.procs") for word in path.read_text().split()
+    ]
     assert len(inside) > 20
-    assert groups
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(proc.alive(one) for one in (pid, *inside)))
     assert str(lab.folder) not in Path("/proc/mounts").read_text(encoding="utf-8")
