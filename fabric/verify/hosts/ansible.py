@@ -6,29 +6,19 @@ Ansible's own callback `tree` writes each host's result as a file as it comes, s
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.resources import resource
+from fabric.targets.host.playbook import end, environment, inventory, joined, limit, playbook, program, reason, start
 
 PLAYBOOK = "validate_hosts.yml"
-PROGRAM = "FABRIC_ANSIBLE_PLAYBOOK"
-"""Environment variable: another ansible-playbook than the one beside this Python."""
-PLAYBOOKS = "FABRIC_PLAYBOOKS"
-"""Environment variable: another folder of playbooks than the package's."""
-SPEC = "cluster.yaml"
 MOST_BYTES = 4 << 20
 """Of one host's result that are read."""
-_GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +43,13 @@ def ask(job: Job) -> dict[str, dict[str, Any]]:
         (folder / "expect").mkdir()
         for host, text in job.expected.items():
             (folder / "expect" / host).write_bytes(text)
-        (folder / "limit").write_text("".join(f"{host}\n" for host in job.expected), encoding="utf-8")
         with (folder / "said").open("w+b") as said:
             code = _run(job, folder, said.fileno())
             said.seek(0)
-            reason = said.read(1 << 16).decode("utf-8", "replace")
+            told = reason(said.read(1 << 16).decode("utf-8", "replace").splitlines())
         found = _results(folder / "tree", job.expected)
     if code and not found:
-        raise FabricError(f"ansible-playbook ended with code {code}{_why(reason)}")
+        raise FabricError(f"ansible-playbook ended with code {code}{f': {told}' if told else ''}")
     return found
 
 
@@ -70,75 +59,26 @@ def _run(job: Job, folder: Path, said: int) -> int:
         "fabric_check_arguments": list(job.arguments),
         "fabric_check_timeout": int(job.host_s),
     }
-    argv = [_program(), "-i", str(_inventory(job.spec, folder)), "--limit", f"@{folder / 'limit'}"]
-    argv += ["--forks", str(job.forks), "--extra-vars", json.dumps(variables), str(_playbook())]
-    process = subprocess.Popen(  # noqa: S603 - our own program and arguments, no shell
-        argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=_environment(folder), start_new_session=True,
-    )  # fmt: skip
+    source = inventory(job.spec, job.spec.read_text(encoding="utf-8"), folder)
+    argv = [program(), "-i", str(source), "--limit", limit(job.expected, folder)]
+    argv += ["--forks", str(job.forks), "--extra-vars", json.dumps(variables), str(playbook(PLAYBOOK))]
+    process = start(argv, _environment(folder), out=said, err=said)
     try:
         return process.wait(job.all_s)
     except subprocess.TimeoutExpired:
         return -1
     finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Also when Ctrl-C came: SIGTERM, which Ansible hands on to its workers, and SIGKILL when that does not help."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _program() -> str:
-    """ansible-playbook of this Python: its inventory plugin needs this very package."""
-    beside = Path(sys.executable).parent / "ansible-playbook"
-    found = os.environ.get(PROGRAM) or (str(beside) if beside.is_file() else shutil.which("ansible-playbook"))
-    if not found or not os.access(found, os.X_OK):
-        hint = "install ansible-core in the environment of fabric"
-        raise FabricError(f"there is no program {found or 'ansible-playbook'}", hint=hint)
-    return found
-
-
-def _folder() -> Path:
-    return Path(os.environ[PLAYBOOKS]) if os.environ.get(PLAYBOOKS) else resource("playbooks")
-
-
-def _playbook() -> Path:
-    path = _folder() / PLAYBOOK
-    if not path.is_file():
-        raise FabricError(
-            f"there is no playbook {path}", hint=f"{PLAYBOOKS} names the folder, by default the package's"
-        )
-    return path
-
-
-def _inventory(spec: Path, folder: Path) -> Path:
-    """The inventory plugin knows a spec by its name."""
-    if spec.name == SPEC:
-        return spec.absolute()
-    copy = folder / SPEC
-    copy.write_bytes(spec.read_bytes())
-    return copy
+        end(process)
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    env = dict(os.environ)
-    more = env.get("ANSIBLE_CALLBACKS_ENABLED")
-    env["ANSIBLE_CALLBACKS_ENABLED"] = f"ansible.builtin.tree,{more}" if more else "ansible.builtin.tree"
-    env["ANSIBLE_CALLBACK_TREE_DIR"] = str(folder / "tree")
-    env["ANSIBLE_STDOUT_CALLBACK"] = "ansible.builtin.oneline"
-    env["ANSIBLE_NOCOLOR"] = "1"
-    env["LC_ALL"] = "C.UTF-8"  # Ansible does not start without UTF-8
-    if (_folder() / "ansible.cfg").is_file():
-        env.setdefault("ANSIBLE_CONFIG", str(_folder() / "ansible.cfg"))
-    if env.get("FABRIC_VAULT_PASSWORD_FILE"):
-        env.setdefault("ANSIBLE_VAULT_PASSWORD_FILE", env["FABRIC_VAULT_PASSWORD_FILE"])
-    return env
+    return environment(
+        {
+            "ANSIBLE_CALLBACKS_ENABLED": joined("ANSIBLE_CALLBACKS_ENABLED", "ansible.builtin.tree", ","),
+            "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.oneline",
+        }
+    )
 
 
 def _results(folder: Path, hosts: Mapping[str, object]) -> dict[str, dict[str, Any]]:
@@ -153,10 +93,3 @@ def _results(folder: Path, hosts: Mapping[str, object]) -> dict[str, dict[str, A
             if isinstance(result, dict):
                 found[host] = result
     return found
-
-
-def _why(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    marked: Sequence[str] = [line for line in lines if line.startswith(("[ERROR]", "ERROR!", "error:"))]
-    found = (marked or lines[-1:] or [""])[0].removeprefix("[ERROR]:").removeprefix("ERROR!").strip()
-    return f": {found[:400]}" if found else ""

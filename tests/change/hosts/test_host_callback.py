@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fabric.change.hosts.ansible import folder_of_playbooks, run_work
+from fabric.change.hosts.ansible import run_work
 from fabric.change.hosts.work import FileRow, HostOutcome, Work, dump_outcomes, load_outcomes
 from fabric.resources import resource
+from fabric.targets.host.playbook import folder_of_playbooks
 
 SITE = """
 - name: Site
