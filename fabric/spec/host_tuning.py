@@ -50,6 +50,13 @@ class Tuning(Model):
         source="NCCL documentation, troubleshooting: PCI Access Control Services",
         status="primary",
     )
+    iommu: Literal["pt", "off"] | None = sourced(
+        None,
+        "IOMMU as the kernel's command line must have it: `pt` (`iommu=pt`, passthrough) or `off`; null asks nothing. "
+        "Only checked: the boot loader is left alone.",
+        source="common advice for GPUDirect RDMA on bare metal; not read in a primary source",
+        status="unverified",
+    )
     max_read_request: Literal[128, 256, 512, 1024, 2048, 4096] | None = sourced(
         4096,
         "PCIe maximum read request of the back-end NICs; null leaves it alone.",

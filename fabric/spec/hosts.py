@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fabric.spec.base import Line, Model, distinct, sourced
 from fabric.spec.host_tuning import Tuning
+from fabric.spec.storage import AbsolutePath
 
 _AI = "Azure/azhpc-images versions.json: versions of a fleet"
 _VERSION = r"[0-9]{1,5}(\.[0-9]{1,6}){1,3}"
@@ -122,6 +123,13 @@ class HostNetwork(Model):
         description="PCI address of each back-end NIC in rail order; the kernel's names stay when null.",
         examples=[["0000:1b:00.0", "0000:2b:00.0"]],
     )
+    gpu_pci: Annotated[list[PciAddress], AfterValidator(distinct)] | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="PCI address of each GPU in GPU order, beside `backend_pci`: with it the PCIe topology that NCCL finds is checked.",
+        examples=[["0000:1a:00.0", "0000:2a:00.0"]],
+    )
     ipoib: bool = Field(False, description="IP over InfiniBand on the back-end NICs (InfiniBand).")
 
 
@@ -142,6 +150,12 @@ class Nccl(Model):
     timeout: int = sourced(22, "NCCL_IB_TIMEOUT.", source="OCI H100 template", status="secondary", ge=1, le=31)
     plugin: str | None = Field(
         None, pattern=r"^[a-zA-Z0-9_.-]{1,64}$", description="Network plugin (NCCL_NET_PLUGIN); none when null."
+    )
+    topology_dump: AbsolutePath | None = Field(
+        None,
+        description="Where a job leaves the file of its NCCL_TOPO_DUMP_FILE on the host; the checks compare it with "
+        "`hosts.network.gpu_pci`. Without it they look at /sys alone.",
+        examples=["/var/log/nccl/topology.xml"],
     )
     overrides: dict[str, Line] = Field(
         default_factory=dict,

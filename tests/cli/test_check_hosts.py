@@ -43,6 +43,14 @@ def nccl(inventory: str = "lab", **values: str) -> tuple[str, dict[str, Any]]:
     return inventory, {NCCL: {f"NCCL_{key}": value for key, value in values.items()}}
 
 
+NICS = [f"0000:{bus:02x}:00.0" for bus in range(0x1B, 0x9B, 0x10)]
+GPUS = [f"0000:{bus:02x}:00.0" for bus in range(0x1A, 0x9A, 0x10)]
+
+
+def slots(gpus: list[str]) -> tuple[str, dict[str, Any]]:
+    return "lab", {"hosts.network.backend_pci": NICS, "hosts.network.gpu_pci": gpus}
+
+
 def mounts(*entries: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return "lab", {"storage": list(entries)}
 
@@ -74,6 +82,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "pci-count": ("lab", {"hosts.network.backend_pci": ["0000:1b:00.0", "0000:2b:00.0"]}),
     "pci-form": ("lab", {"hosts.network.backend_pci": ["1b:00.0"]}),
     "pci-twice": ("lab", {"hosts.network.backend_pci": ["0000:1b:00.0", "0000:1b:00.0"]}),
+    "gpu-pci-count": slots(GPUS[:2]),
+    "gpu-pci-form": slots(["1a:00.0"]),
+    "gpu-pci-twice": slots([GPUS[0], *GPUS[:7]]),
+    "gpu-pci-overlap": slots([*GPUS[:3], NICS[3], *GPUS[4:]]),
+    "gpu-pci-alone": ("lab", {"hosts.network.gpu_pci": GPUS}),
+    "gpu-pci-platform": ("rsc-16k", {"hosts.platform": "dgx-a100", **slots(GPUS)[1]}),
+    "topology-dump-path": ("lab", {"hosts.nccl.topology_dump": "tmp/dump.xml"}),
+    "iommu": ("lab", {"hosts.tuning.iommu": "on"}),
     "front-end-is-a-rail": ("lab", {"hosts.network.front_end": ["eth0", "beth3"]}),
     "front-end-name": ("lab", {"hosts.network.front_end": ["eth0; reboot"]}),
     "ipoib-on-roce": ("lab", {"hosts.network.ipoib": True}),
@@ -100,6 +116,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "override-address-range-text": nccl(IB_ADDR_RANGE="back-end"),
     "override-roce-v1": nccl(IB_ROCE_VERSION_NUM="1"),
     "override-forbidden": nccl(ALGO="Ring", PROTO="Simple", DEBUG="INFO", IB_DISABLE="0"),
+    "override-topology-file": nccl(TOPO_FILE="/etc/fabric/nccl-topology.xml"),
     "override-chunk-size": nccl(P2P_NET_CHUNKSIZE="1048576"),
     "override-timeout-for-ever": nccl(IB_TIMEOUT="0"),
     "override-plugin": nccl(NET_PLUGIN="ofi", NET="Socket"),
@@ -192,6 +209,7 @@ def test_what_the_fabric_gives_has_no_flaw(
     kinds: list[tuple[str, dict[str, Any]]] = [
         ("lab", {}), ("roce-24k", {}), ("ib-24k", {}), ("lab", {"qos": {"ecn": {}}}), ("lab", {"hosts.nccl.dscp": 55}),
         ("lab", {"hosts.software.nccl": "2.22.3"}), ("lab", {"hosts.nccl.plugin": "ofi"}),
+        ("lab", {"hosts.tuning.acs": "keep", NCCL: {"NCCL_TOPO_FILE": "/etc/virtual-machine.xml"}}),
     ]  # fmt: skip
     for inventory, changes in kinds:
         fleet = load_fleet(spec_file(*declared(inventory, changes))).fleet

@@ -12,6 +12,7 @@ from fabric.design.hosts.rows import IbRows, RoceRows
 from fabric.design.hosts.settings import firmware_of, sysctls_of
 from fabric.design.hosts.software import modules_of, packages_of, repositories_of, versions_of
 from fabric.design.hosts.storage import mount_of
+from fabric.design.hosts.topology import topology_of
 from fabric.errors import DesignError
 from fabric.spec.cluster import ClusterSpec
 
@@ -44,6 +45,7 @@ def design_hosts(cluster: Cluster | SubnetCluster) -> HostFleet:
         ntp=tuple(hosts.tuning.ntp or (spec.management.ntp if spec.management else ())),
         modules=modules_of(model, hosts.software),
         versions=versions_of(hosts.software),
+        topology=topology_of(spec, platform),
     )
 
 

@@ -114,6 +114,25 @@ class ExpectedPlatform:
 
 
 @dataclass(frozen=True)
+class ExpectedPcieSwitch:
+    """One PCIe switch: the GPUs and NICs under it, by their index in ExpectedTopology."""
+
+    name: str
+    gpus: tuple[int, ...]
+    nics: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExpectedTopology:
+    """PCI addresses of GPUs and NICs by index, the PCIe switches above them, and the path of NCCL's dump ("" = none)."""
+
+    gpus: tuple[str, ...]
+    nics: tuple[str, ...]
+    switches: tuple[ExpectedPcieSwitch, ...]
+    dump: str = ""
+
+
+@dataclass(frozen=True)
 class ExpectedLimits:
     """Thresholds of the host model; 0 and () = not checked.
 
@@ -136,7 +155,8 @@ class Expectation:
     """All of one host. `os_id` and `os_version` as in /etc/os-release ("ubuntu", "24.04"); `os_id` is matched against ID and ID_LIKE
     (so "rhel" also fits its rebuilds), and a version of one number ("9") against the major version.
 
-    `services` are units that must be active; `modules` kernel modules that must be loaded, "a|b" = one of them; `files` what the roles
+    `services` are units that must be active; `modules` kernel modules that must be loaded, "a|b" = one of them; `kernel_arguments` words
+    of the kernel's command line, in the same way; `files` what the roles
     wrote: path -> SHA-256; `nccl` is /etc/nccl.conf as key -> value; `firmware` mlxconfig parameters as key -> value.
     """
 
@@ -162,6 +182,8 @@ class Expectation:
     files: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[ExpectedMount, ...] = ()
     limits: ExpectedLimits = field(default_factory=ExpectedLimits)
+    topology: Optional[ExpectedTopology] = None  # noqa: UP045 - evaluated by Python 3.9
+    kernel_arguments: tuple[str, ...] = ()
 
 
 def dumps(expectation: Expectation) -> str:

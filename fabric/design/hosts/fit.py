@@ -9,6 +9,7 @@ from fabric.design.hosts.nccl_lint import lint, truth_of
 from fabric.design.hosts.nccl_rules import Truth
 from fabric.design.hosts.settings import derived_firmware
 from fabric.design.hosts.storage_fit import storage_problems
+from fabric.design.hosts.topology import topology_problems
 from fabric.errors import DesignError, FabricError
 from fabric.spec.cluster import ClusterSpec
 from fabric.spec.hosts import Software
@@ -71,6 +72,7 @@ def _interfaces(spec: ClusterSpec, platform: HostModel) -> Iterator[DesignError]
             (*path, "backend_pci"),
             f"{counted(len(network.backend_pci), 'PCI address', 'PCI addresses')}, a {platform.name} has {nics} back-end NICs",
         )
+    yield from topology_problems(network, platform)
     roce = spec.backend.kind == "roce"
     back = platform.backend_ifnames.value if roce and platform.backend_ifnames else [f"ib{n}" for n in range(nics)]
     for index, name in enumerate(network.front_end):

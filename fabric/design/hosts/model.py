@@ -66,6 +66,31 @@ class BackendNic:
 
 
 @dataclass(frozen=True, slots=True)
+class PcieSwitch:
+    """One PCIe switch of a host: the GPUs and back-end NICs under it by index, in the catalog's order."""
+
+    name: str
+    gpus: tuple[int, ...]
+    nics: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostTopology:
+    """How GPUs and back-end NICs should hang on PCIe, the same on every host. `gpus` and `nics`: PCI addresses by index.
+
+    `speed` ("32.0 GT/s", "" = not known) and `width` (lanes, 0 = not known) are those of every GPU and NIC. `dump`: path on the host
+    where a job leaves NCCL's own dump, "" = nowhere.
+    """
+
+    gpus: tuple[str, ...]
+    nics: tuple[str, ...]
+    switches: tuple[PcieSwitch, ...]
+    speed: str
+    width: int
+    dump: str
+
+
+@dataclass(frozen=True, slots=True)
 class NcclSetting:
     """One line of /etc/nccl.conf, and where its value comes from ("derived: ...", "hosts.nccl.overrides")."""
 
@@ -192,6 +217,8 @@ class HostFleet:
     """Module streams to enable by concern (dnf), before its packages: {"nvidia": ("nvidia-driver:580-open",)}."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """What is pinned, by software: driver, fabric_manager, cuda, nccl ("2.28.9-1+cuda13.0"), dcgm, doca (not with the inbox stack)."""
+    topology: HostTopology | None = None
+    """Where the spec says in which slots GPUs and NICs sit."""
 
     def plan(self, name: str) -> HostPlan:
         """The host of that name; KeyError when there is none."""

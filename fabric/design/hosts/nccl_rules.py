@@ -212,6 +212,15 @@ def _partition(_value: str, truth: Truth) -> Told:
         yield "warning", "RoCE has no partitions"
 
 
+def _topology_file(_value: str, truth: Truth) -> Told:
+    if truth.spec.hosts.tuning.acs == "off":
+        yield (
+            "error",
+            "NCCL finds the topology of bare metal by itself, and a stale file made good hosts slow "
+            "(Azure/azurehpc-health-checks#142); only virtual machines (hosts.tuning.acs: keep) need one",
+        )
+
+
 RULES: dict[str, Callable[[str, Truth], Told]] = {
     "NCCL_IB_HCA": _hcas,
     "NCCL_SOCKET_IFNAME": _sockets,
@@ -231,5 +240,6 @@ RULES: dict[str, Callable[[str, Truth], Told]] = {
     "NCCL_NET": _net,
     "NCCL_IB_PKEY": _partition,
     "NCCL_IB_PKEY_VALUE": _partition,
+    "NCCL_TOPO_FILE": _topology_file,
 }
 """Key -> what must hold for a value of legal form."""

@@ -15,8 +15,10 @@ from fabric.design.hosts.expect import (
     ExpectedMount,
     ExpectedNic,
     ExpectedPackage,
+    ExpectedPcieSwitch,
     ExpectedPlatform,
     ExpectedQos,
+    ExpectedTopology,
     ExpectedVersions,
 )
 from fabric.design.hosts.limits import expected_limits, expected_platform
@@ -27,6 +29,9 @@ from fabric.targets.host.concern import SCRIPT, File
 from fabric.targets.host.rdma import instances
 from fabric.targets.host.storage import kernel_options, unit_of
 from fabric.targets.host.templates import Pattern, gap
+
+_KERNEL_ARGUMENTS = {"pt": ("iommu=pt",), "off": ("iommu=off|intel_iommu=off|amd_iommu=off",)}
+"""Words of the kernel's command line by `hosts.tuning.iommu` (kernel-parameters.txt); of those with "|" one is enough."""
 
 
 def shared() -> tuple[File, ...]:
@@ -109,6 +114,8 @@ class ExpectationWriter:
             files={**self._shared, **{path: gap(f"file {place}") for place, path in enumerate(digests)}},
             mounts=tuple(_mount(mount) for mount in fleet.mounts),
             limits=expected_limits(catalog().host(hosts.platform)),
+            topology=_topology(fleet),
+            kernel_arguments=_KERNEL_ARGUMENTS[hosts.tuning.iommu] if hosts.tuning.iommu else (),
         )
 
 
@@ -145,6 +152,14 @@ def _nic(fleet: HostFleet, nic: BackendNic) -> ExpectedNic:
         guid=gap(f"guid {rail}"),
         cable_length_m=nic.cable_length_m,
     )
+
+
+def _topology(fleet: HostFleet) -> ExpectedTopology | None:
+    found = fleet.topology
+    if found is None:
+        return None
+    switches = tuple(ExpectedPcieSwitch(switch.name, switch.gpus, switch.nics) for switch in found.switches)
+    return ExpectedTopology(found.gpus, found.nics, switches, found.dump)
 
 
 def _qos(fleet: HostFleet) -> ExpectedQos | None:

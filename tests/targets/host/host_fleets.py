@@ -14,6 +14,7 @@ from fabric.design.load import load_fleet
 from tests.conftest import edited
 
 PCI = [f"0000:{bus:02x}:00.0" for bus in range(0x1B, 0x1B + 8)]
+GPU_PCI = [f"0000:{bus:02x}:00.0" for bus in range(0x3B, 0x3B + 8)]
 SOFTWARE: dict[str, Any] = {"driver": "580.126.16", "cuda": "13.0", "nccl": "2.28.9", "dcgm": "4.5.2"}
 DOCA = {**SOFTWARE, "rdma": {"stack": "doca", "version": "3.2.1"}, "mirror": None}
 INBOX = {**SOFTWARE, "rdma": {"stack": "inbox"}, "mirror": {"url": "https://mirror.example.net/gpu"}}
@@ -25,6 +26,7 @@ FUSE = {
 PNFS = {
     "name": "data-1", "kind": "pnfs", "path": "/mnt/data-1", "servers": ["10.0.0.50", "2001:db8::50"], "export": "/data",
 }  # fmt: skip
+TOPOLOGY = {"hosts.nccl.topology_dump": "/var/log/nccl/topology.xml", "hosts.tuning.iommu": "pt"}
 SECRETS = {"tectonic-token": {"env": "TECTONIC_TOKEN"}}
 
 
@@ -46,8 +48,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ubuntu-22.04-roce": ("lab", {**_hosts("ubuntu-22.04", DOCA), **_storage("lab")}),
     "ubuntu-22.04-infiniband": ("ib-lab", {**_hosts("ubuntu-22.04", INBOX, ipoib=True), **_storage("ib-lab")}),
     "ubuntu-24.04-roce": ("lab", {**_hosts("ubuntu-24.04", INBOX, dhcp=False), **_storage("lab")}),
-    "ubuntu-24.04-infiniband": ("ib-lab", {**_hosts("ubuntu-24.04", DOCA), **_storage("ib-lab")}),
-    "rhel-9-roce": ("lab", {**_hosts("rhel-9", DOCA), **_storage("lab")}),
+    "ubuntu-24.04-infiniband": ("ib-lab", {**_hosts("ubuntu-24.04", DOCA, gpu_pci=GPU_PCI), **_storage("ib-lab")}),
+    "rhel-9-roce": ("lab", {**_hosts("rhel-9", DOCA, gpu_pci=GPU_PCI), **TOPOLOGY, **_storage("lab")}),
     "rhel-9-infiniband": ("ib-lab", {**_hosts("rhel-9", INBOX, ipoib=True), **_storage("ib-lab")}),
 }
 """Name -> inventory and its changes."""

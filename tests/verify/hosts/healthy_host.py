@@ -10,11 +10,13 @@ from fabric.design.hosts.expect import (
     ExpectedMount,
     ExpectedNic,
     ExpectedPackage,
+    ExpectedPcieSwitch,
     ExpectedPlatform,
     ExpectedQos,
+    ExpectedTopology,
     ExpectedVersions,
 )
-from fabric.verify.hosts.node import checks_gpu
+from fabric.verify.hosts.node import checks_gpu, checks_pcie
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.sources import Digest, Files, Probe, Source
 
@@ -26,6 +28,10 @@ NICS = tuple(
         peers=(f"10.128.0.{2 * rail}/31", f"2001:db8:{rail}::1/64"), table=101 + rail, guid=f"0x00000000000000a{rail}",
     )
     for rail, slot in enumerate(("1b", "2c"))
+)  # fmt: skip
+SLOTS = ExpectedTopology(
+    ("0000:1a:00.0", "0000:2b:00.0"), tuple(nic.pci for nic in NICS),
+    (ExpectedPcieSwitch("pex0", (0,), (0,)), ExpectedPcieSwitch("pex1", (1,), (1,))), "/var/log/nccl/topology.xml",
 )  # fmt: skip
 WANT = Expectation(
     host="z01-r001-h1", cluster="lab", backend="roce", os_id="debian", os_version="12", mtu=9000, nics=NICS,
@@ -41,6 +47,7 @@ WANT = Expectation(
         ExpectedMount("home", "pnfs", "/mnt/home", "mnt-home", "10.1.0.9:/home", ("vers=4.2", "hard", "nconnect=8", "noatime")),
     ),
     limits=ExpectedLimits(10000, 20_000_000, 512, (48, 79), 2.0, 5, 24.0, 100.0),
+    topology=SLOTS, kernel_arguments=("iommu=pt",),
 )  # fmt: skip
 INBOX = ExpectedVersions(driver="535.43.02", rdma_stack="inbox")
 
@@ -214,6 +221,40 @@ device 10.1.0.9:/home mounted on /mnt/home with fstype nfs4 statvers=1.1
 \t   LAYOUTGET: 7 7 0 2352 9000 0 3 3 0
 """
 KEYS = sorted(WANT.firmware)
+FAST = 'link_speed="32.0 GT/s PCIe" link_width="16"'
+DUMP = f"""<system version="1">
+  <cpu host_hash="0x1" numaid="0" affinity="ffff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:18:00.0" class="0x060400" vendor="0x1000" device="0xc030" {FAST}>
+      <pci busid="0000:1a:00.0" class="0x030200" {FAST}>
+        <gpu dev="0" sm="90" rank="0" gdr="1"><nvlink target="0000:5b:00.0" count="18" tclass="0x068000"/></gpu>
+      </pci>
+      <pci busid="0000:1b:00.0" class="0x020000" {FAST}>
+        <nic><net name="mlx5_0" dev="0" speed="400000" port="1" guid="0xa0" maxconn="131072" gdr="1"/></nic>
+      </pci>
+    </pci>
+  </cpu>
+  <cpu host_hash="0x1" numaid="1" affinity="ffff0000" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">
+    <pci busid="0000:28:00.0" class="0x060400" vendor="0x1000" device="0xc030" {FAST}>
+      <pci busid="0000:2b:00.0" class="0x030200" {FAST}><gpu dev="1" sm="90" rank="1" gdr="1"/></pci>
+      <pci busid="0000:2c:00.0" class="0x020000" {FAST}>
+        <nic><net name="mlx5_1" dev="1" speed="400000" port="1" guid="0xa1" maxconn="131072" gdr="1"/></nic>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+ABOVE = {"1": "pci0000:15/0000:15:01.0/0000:16:00.0", "2": "pci0000:25/0000:25:01.0/0000:26:00.0"}
+IN_SYS = "".join(
+    f"/sys/devices/{ABOVE[pci[5]]}/0000:{pci[5]}7:0{port}.0/{pci}\n"
+    for pci, port in zip((*SLOTS.gpus, *SLOTS.nics), (0, 0, 1, 1), strict=True)
+)
+
+
+def pcie(pattern: str, speed: str = "32.0", width: int = 16, now: str = "2.5") -> dict[str, str]:
+    """Attributes of one end of a link; an idle GPU's current speed is low."""
+    folder = pattern.rpartition("/")[0]
+    speeds = {"current_link_speed": f"{now} GT/s PCIe\n", "max_link_speed": f"{speed} GT/s PCIe\n"}
+    return {f"{folder}/{name}": text for name, text in {**speeds, "current_link_width": f"{width}\n"}.items()}
 
 
 def files(path: str, text: str) -> tuple[Source, object]:
@@ -232,6 +273,9 @@ HEALTHY: dict[Source, object] = dict(
         (src.EDAC, {f"/sys/devices/system/edac/mc/mc{n}/ue_count": "0\n" for n in (0, 1)}),
         (src.REBOOT_DUE, {}),
         files("/etc/nccl.conf", "# ours\nNCCL_IB_HCA==mlx5_0,mlx5_1\nNCCL_IB_TC=106\n"),
+        files("/proc/cmdline", "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro intel_iommu=on,sm_on iommu=pt quiet\n"),
+        (checks_pcie.places_of(SLOTS), IN_SYS),
+        (checks_pcie.dump_of(SLOTS)[0], DUMP),
         files("/etc/environment", "PATH=/bin\n"),
         (src.DRIVER_LOADED, {"/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.126.16  Release\n"}),
         (src.MOUNTINFO, {"/proc/self/mountinfo": MOUNTS}),
@@ -266,6 +310,10 @@ HEALTHY: dict[Source, object] = dict(
         (Probe("/mnt/home", WANT.host), ""),
     ]
 )  # fmt: skip
+for pci in (*SLOTS.gpus, *SLOTS.nics):
+    ends = (checks_pcie.link_of(pci), checks_pcie.port_of(pci))
+    HEALTHY.update({end: pcie(end.pattern) for end in ends})
+    HEALTHY.update([files(checks_pcie.class_of(pci).pattern, "0x030200\n" if pci in SLOTS.gpus else "0x020000\n")])
 for nic in NICS:
     HEALTHY.update(
         [

@@ -18,12 +18,15 @@ from hypothesis import strategies as st
 
 from fabric.design.hosts import expect
 from fabric.design.hosts.expect import Expectation, ExpectedMount, ExpectedPlatform
+from fabric.targets.host import render
 from fabric.targets.host.check_host import check_host
+from fabric.targets.host.nccl import TOPOLOGY
 from fabric.verify.hosts.node import main as program
 from fabric.verify.hosts.node.gather import gather
 from fabric.verify.hosts.node.probe import probe
 from fabric.verify.hosts.node.result import CRITICAL, FAIL, PASS, UNKNOWN, WARNING, Result
 from fabric.verify.hosts.node.sources import Command, Digest, Files, Probe, Unseen
+from tests.targets.host.host_fleets import fleet
 from tests.verify.hosts.healthy_host import WANT
 
 TOP = Path(program.__file__).resolve().parents[3]
@@ -204,6 +207,7 @@ def test_the_shipped_sources_are_for_python_3_9_and_need_nothing() -> None:
 STANDARD = {
     "__future__", "argparse", "ast", "collections", "contextlib", "dataclasses", "errno", "fnmatch", "glob", "hashlib", "ipaddress",
     "json", "os", "pathlib", "re", "selectors", "shlex", "signal", "subprocess", "sys", "time", "typing",
+    "itertools", "xml",
 }  # fmt: skip
 
 
@@ -294,3 +298,35 @@ def test_checks_are_chosen_by_pattern(host_json: Callable[..., str], capsys: pyt
     assert names == ["storage.mounted", "storage.client", "storage.options", "storage.probe"]
     assert program.main(["--nagios", "--only", "host.name", "--expect", host_json()]) == 2
     assert capsys.readouterr().out.startswith("FABRIC CRITICAL: host.name: it calls itself ")
+
+
+def test_the_rendered_topology_is_one_and_a_slow_link_in_a_dump_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = fleet("rhel-9-roce")
+    chosen = (expect.PATH, TOPOLOGY)
+    files = {one.path: one.content.decode() for one in render(hosts, hosts.hosts[0]) if one.path in chosen}
+    want = expect.loads(files[expect.PATH])
+    assert want.topology is not None and want.kernel_arguments == ("iommu=pt",)
+    told, dump = tmp_path / "host.json", tmp_path / "dump.xml"
+    told.write_text(
+        expect.dumps(dataclasses.replace(want, topology=dataclasses.replace(want.topology, dump=str(dump))))
+    )
+    ask = ["--json", "--expect", str(told), "--only", "nccl.topology", "--deadline", "1"]
+
+    def faults() -> list[tuple[str, str, str]]:
+        program.main(ask)
+        found = json.loads(capsys.readouterr().out)["results"]
+        return [(one["unit"], one["verdict"], one["measured"]) for one in found if one["verdict"] != "pass"]
+
+    dump.write_text(files[TOPOLOGY])
+    assert faults() == []
+    fast, slow = 'link_speed="32.0 GT/s PCIe" link_width="16"', 'link_speed="2.5 GT/s PCIe" link_width="1"'
+    dump.write_text(
+        files[TOPOLOGY].replace(f'"0000:3c:00.0" class="0x030200" {fast}', f'"0000:3c:00.0" class="0x030200" {slow}')
+    )
+    assert faults() == [("GPU 1", "fail", "2.5 GT/s x1")]
+    dump.unlink()
+    assert [verdict for _, verdict, _ in faults()] == ["unknown"]  # no dump, and no such devices here
+    os.mkfifo(dump)
+    assert next((unit, text) for unit, _, text in faults()) == ("dump", "head: no answer in 1 s")

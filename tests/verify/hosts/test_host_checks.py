@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric.design.hosts.expect import Expectation, ExpectedPackage
-from fabric.verify.hosts.node import checks_gpu
+from fabric.verify.hosts.node import checks_gpu, checks_pcie
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.check import run, sources
 from fabric.verify.hosts.node.checks import ALL
@@ -27,6 +27,7 @@ PINNED = dataclasses.replace(h.WANT, nccl={**h.WANT.nccl, "NCCL_IB_GID_INDEX": "
 HOST = h.WANT.host
 FUSE, NFS = Probe("/mnt/scratch", HOST), Probe("/mnt/home", HOST)
 MANAGER = src.dpkg(checks_gpu.MANAGER_PACKAGES)
+DUMP = checks_pcie.dump_of(h.SLOTS)[0]
 PACKAGES = src.dpkg(["nvidia-open", "libnccl2"])
 
 
@@ -157,6 +158,17 @@ FAULTS: list[tuple[str, str, str, dict[Source, object]]] = [
     ("nccl.conf", "NCCL_ALGO", "set to Ring", sub(src.NCCL_CONF, "# ours", "NCCL_ALGO=Ring")),
     ("nccl.conf", "", "there is no /etc/nccl.conf", {src.NCCL_CONF: {}}),
     ("nccl.conf", "NCCL_DEBUG", "/etc/environment", late(src.ENVIRONMENT, "NCCL_DEBUG=INFO\n")),
+    ("nccl.topology", "GPU 1", "2.5 GT/s x1", sub(
+        DUMP, f'(2b:00.0" class="0x030200") {h.FAST}', r'\1 link_speed="2.5 GT/s PCIe" link_width="1"')),
+    ("nccl.topology", "NIC 0", "2.5 GT/s x1 at the bridge above", sub(DUMP, f'(0xc030") {h.FAST}', r'\1 link_speed="2.5GT/s" link_width="1"')),
+    ("nccl.topology", "NIC 1", "gdr=0", sub(DUMP, '(mlx5_1.*)gdr="1"', r'\1gdr="0"')),
+    ("nccl.topology", "GPU 0", "nothing at 0000:1a:00.0 (NCCL's dump)", sub(DUMP, "0000:1a", "0000:9a")),
+    ("nccl.topology", "NIC 1", "class 0x030200 at 0000:2c:00.0", {
+        DUMP: h.DUMP.replace("2c:00", "XX").replace("2b:00", "2c:00").replace("XX", "2b:00")}),
+    ("nccl.topology", "GPU 1", "no bridge above both it and NIC 1 at 0000:2c:00.0", {
+        DUMP: h.DUMP.replace("1b:00.0", "XX").replace("2c:00.0", "1b:00.0").replace("XX", "2c:00.0")}),
+    ("pcie.iommu", "", "not on the kernel's command line", late(src.COMMAND_LINE, "ro intel_iommu=on\n")),
+    ("pcie.iommu", "", "iommu=soft", late(src.COMMAND_LINE, "ro iommu=soft\n")),
     ("storage.mounted", "/mnt/scratch", "not mounted", sub(src.MOUNTINFO, "40 22.*\n", "")),
     ("storage.mounted", "/mnt/home", "from 10.1.0.7:/home", sub(src.MOUNTINFO, "nfs4 10.1.0.9", "nfs4 10.1.0.7")),
     ("storage.mounted", "/mnt/scratch", "ext4 of /dev/sdb", sub(src.MOUNTINFO, "fuse.tectonic tectonic", "ext4 /dev/sdb")),
@@ -254,6 +266,67 @@ def test_a_pinned_gid_index_must_be_the_right_one() -> None:
 def test_a_line_that_nccl_reads_otherwise_is_told(line: str) -> None:
     found = bad(results(sub(src.NCCL_CONF, "NCCL_IB_TC=106", line)))
     assert ("nccl.conf", "line 3") in found and ("nccl.conf", "NCCL_IB_TC") in found
+
+
+GPU, NIC = h.SLOTS.gpus[0], h.SLOTS.nics[0]
+PLACES = checks_pcie.places_of(h.SLOTS)
+PORT, LINK = checks_pcie.port_of(GPU), checks_pcie.link_of(NIC)
+IN_SYS: list[tuple[str, str, dict[Source, object]]] = [
+    ("GPU 0", "2.5 GT/s x1 at the port above", {PORT: h.pcie(PORT.pattern, "2.5", 1)}),
+    ("NIC 0", "32.0 GT/s x8", {LINK: h.pcie(LINK.pattern, width=8)}),
+    ("GPU 0", "nothing at 0000:1a:00.0 (/sys)", sub(PLACES, "/sys/devices/.*1a:00.0\n", f"/sys/bus/pci/devices/{GPU}\n")),
+    ("GPU 0", "class 0x060400", file(checks_pcie.class_of(GPU).pattern, "0x060400\n")),
+    ("GPU 0", "no bridge above both", sub(PLACES, "0000:15.*(/0000:1b)", r"0000:35/0000:35:01.0\1")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("unit", "measured", "changes"), IN_SYS, ids=[row[1][:24] for row in IN_SYS])
+def test_without_a_dump_sys_is_compared(unit: str, measured: str, changes: dict[Source, object]) -> None:
+    found = [result for result in results({DUMP: "", **changes}) if result.verdict != "pass"]
+    assert [(result.check, result.unit, result.verdict) for result in found] == [("nccl.topology", unit, "fail")]
+    assert measured in found[0].measured
+
+
+def test_a_dump_of_one_gpu_leaves_the_others_to_sys() -> None:
+    one = re.sub(r'  <cpu host_hash="0x1" numaid="1"(?:.|\n)*?</cpu>\n', "", h.DUMP)
+    assert "2b:00" not in one
+    small: dict[Source, object] = {DUMP: one}
+    assert [result for result in results(small) if result.verdict != "pass"] == []
+    assert bad(results({**small, LINK: h.pcie(LINK.pattern, width=8)})) == []
+    other = checks_pcie.link_of(h.SLOTS.nics[1])
+    assert bad(results({**small, other: h.pcie(other.pattern, width=8)})) == [("nccl.topology", "NIC 1")]
+
+
+DEEP = "<system>" + "<pci class='0x060400'>" * 40_000 + "</pci>" * 40_000 + "</system>\n"
+BOMB = '<!DOCTYPE a [<!ENTITY b "c">]><system/>\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no\n", "no XML"), ("<a/>\n", "no NCCL topology"), (DEEP, "more than 32 bridges"), (BOMB, "entities"),
+        (h.DUMP[:900], "cut off"), ("<system>\n", "no XML"),
+    ],
+    ids=["no-xml", "other", "deep", "entities", "cut", "cut-at-a-line"],
+)  # fmt: skip
+def test_a_dump_that_is_none_is_unknown_and_sys_still_counts(text: str, said: str) -> None:
+    found = [result for result in results({DUMP: text}) if result.verdict != "pass"]
+    assert [(result.check, result.unit, result.verdict) for result in found] == [("nccl.topology", "dump", "unknown")]
+    assert said in found[0].measured
+
+
+def test_without_dump_and_sys_the_topology_is_unknown() -> None:
+    nothing = "".join(f"/sys/bus/pci/devices/{pci}\n" for pci in (*h.SLOTS.gpus, *h.SLOTS.nics))
+    for answer in (nothing, Unseen("readlink: no answer in 20 s")):
+        changes: dict[Source, object] = {DUMP: "", PLACES: answer}
+        found = [result for result in results(changes) if result.verdict != "pass"]
+        assert [(result.check, result.unit, result.verdict) for result in found] == [("nccl.topology", "", "unknown")]
+
+
+def test_an_iommu_that_is_off_may_be_off_by_any_name() -> None:
+    want = dataclasses.replace(h.WANT, kernel_arguments=("iommu=off|intel_iommu=off|amd_iommu=off",))
+    assert bad(results(want=want)) == [("pcie.iommu", "")]
+    assert bad(results(late(src.COMMAND_LINE, "ro amd_iommu=off\n"), want)) == []
 
 
 def test_root_squash_and_a_mount_without_traffic_are_unknown() -> None:

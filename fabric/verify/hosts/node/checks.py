@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from fabric.verify.hosts.node import checks_gpu, checks_host, checks_nic, checks_rdma, checks_storage
+from fabric.verify.hosts.node import checks_gpu, checks_host, checks_nic, checks_pcie, checks_rdma, checks_storage
 from fabric.verify.hosts.node.check import Check
 
 STORAGE: tuple[Check, ...] = checks_storage.CHECKS
-HOSTS: tuple[Check, ...] = (*checks_host.CHECKS, *checks_gpu.CHECKS, *checks_nic.CHECKS, *checks_rdma.CHECKS)
+HOSTS: tuple[Check, ...] = (
+    *checks_host.CHECKS,
+    *checks_gpu.CHECKS,
+    *checks_nic.CHECKS,
+    *checks_pcie.CHECKS,
+    *checks_rdma.CHECKS,
+)
 ALL: tuple[Check, ...] = (*HOSTS, *STORAGE)

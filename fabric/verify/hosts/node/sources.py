@@ -107,6 +107,7 @@ def smi(fields: Sequence[str]) -> Command:
 # Files of the system
 OS_RELEASE = Files("/etc/os-release")
 HOSTNAME = Files("/proc/sys/kernel/hostname")
+COMMAND_LINE = Files("/proc/cmdline")
 MEMINFO = Files("/proc/meminfo")
 GOVERNORS = Files("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")
 EDAC = Files("/sys/devices/system/edac/mc/mc*/ue_count")
