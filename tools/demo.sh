@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `make demo`: from one spec to every switch's configuration, then the same configurations on a live network of virtual switches:
-# planned, applied in waves, validated, broken, repaired, changed; then the same for a simulated InfiniBand subnet under real OpenSM.
+# planned, applied in waves, validated, broken, repaired, changed; then the same for a simulated InfiniBand subnet under real OpenSM,
+# and two booted hosts, provisioned by Ansible.
 # The live parts need root and network namespaces on Linux.
 #
 # Every step says what exit code it must have; the script ends with a summary, and non-zero when a step was not as said.
@@ -194,9 +195,45 @@ ib_lab() {
     trap - EXIT
 }
 
+# --- hosts: two of them booted as machines, provisioned by the roles ----------------------------------------------------
+HOST=z01-r001-h1
+
+host_lab() {
+    local spec=$out/hosts/cluster.yaml
+    mkdir -p "$out/hosts"
+    # One rack of the lab is enough: its switch, and its two hosts as booted Debian machines with stand-ins for GPUs and NICs.
+    # The mount by NFS is left out: the hosts share this machine's kernel, which may have no NFS client.
+    sed -e '/^    - {id: 2, /d' -e 's/^    - {id: 1, racks: 2,/    - {id: 1, racks: 1,/' -e '/kind: pnfs/d' \
+        inventories/lab/cluster.yaml >"$spec"
+    local seat=(fabric lab exec "$spec" --)
+
+    echo
+    echo "=== hosts: two machines with a bare Debian, to be provisioned as the spec declares: driver, RDMA, NCCL, mounts"
+    trap 'fabric lab down "$out/hosts/cluster.yaml" >/dev/null 2>&1' EXIT
+    expect 0 fabric lab up "$spec" --subset z01-rtsw001 --boot 'z01-r001-*' --timeout 900
+    SHOW=tail expect 0 "${seat[@]}" fabric apply --hosts "$spec" --drain none --allow-reboot --auto-approve
+    SHOW=tail expect 0 "${seat[@]}" fabric validate hosts "$spec" --full
+
+    echo
+    echo "=== hosts: a GPU with memory errors, and a NIC that forgot the lossless class; validate names exactly these"
+    expect 0 fabric lab fault "$spec" gpu "$HOST" ecc --gpu 3
+    expect 0 fabric lab fault "$spec" forget-qos "$HOST" beth4
+    expect 2 "${seat[@]}" fabric validate hosts "$spec"
+    said "$HOST" "GPU 3" "beth4" "2 failed"
+
+    echo
+    echo "=== hosts: repaired"
+    expect 0 fabric lab fault "$spec" restore
+    expect 0 "${seat[@]}" fabric validate hosts "$spec"
+
+    expect 0 fabric lab down "$spec"
+    trap - EXIT
+}
+
 if [ "$(uname -s)" = Linux ] && [ "$(id -u)" = 0 ] && unshare --net --mount --pid --fork true 2>/dev/null; then
     live_lab
     ib_lab
+    host_lab
 else
     echo
     echo "=== live: left out, the virtual labs need Linux, root rights and network namespaces"

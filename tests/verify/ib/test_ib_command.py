@@ -81,7 +81,7 @@ def test_lids_are_saved_and_compared(cli: Cli, fake: FakeSubnet, tmp_path: Path)
         (("sm", "--role", "sm"), "--ping-by, --role and --zone are for RoCE"),
         (("cabling", "--ping-by", "ssh {host}"), "--ping-by, --role and --zone are for RoCE"),
         (("cabling", "--against", "x.json"), "--against compares LIDs, which is part of sm"),
-        (("sm", "--against", "/no/such/x.json"), "/no/such/x.json: No such file or directory"),
+        (("sm", "--against", "/no/such/x.json"), "/no/such/x.json: no such file"),
         (("sm", "--sm-by", "ssh root"), "--sm-by 'ssh root' names neither {host} nor {address}"),
         (("sm", "--sm-by", "ssh '{host}"), '--sm-by "ssh \'{host}": No closing quotation'),
         (("sm", "--device", "leaf99*"), "--device 'leaf99*' fits no switch, host or HCA of the design"),
