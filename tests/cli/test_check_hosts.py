@@ -123,6 +123,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "override-collnet": nccl(COLLNET_ENABLE="1"),
     "override-ib-adaptive-routing": nccl("ib-24k", IB_ADAPTIVE_ROUTING="0", COLLNET_ENABLE="1"),
     "mounts-on-one-path": mounts(FUSE, {**PNFS, "path": "/mnt/fast"}),
+    "mount-in-a-mount": mounts({**FUSE, "path": "/mnt/home/fast"}, PNFS),
     "mounts-of-one-name": mounts(FUSE, {**PNFS, "name": "fast"}),
     "mount-on-system-path": mounts({**FUSE, "path": "/usr/share/data"}),
     "mount-path-form": mounts({**FUSE, "path": "/mnt/../etc"}, {**PNFS, "path": "mnt/x"}),
@@ -179,9 +180,10 @@ WARNED: dict[str, tuple[str, dict[str, Any]]] = {
     "mtu": ("lab", {"mtu": {"ip": 1500}}),
     "unsigned": ("lab", {}),
     "unverified": ("lab", {"hosts.software.mirror": None}),
+    "clear-secret": mounts({**FUSE, "environment": {"API_TOKEN": "x", "MODE": "y"}, "arguments": ["{path}", "--password=x", "--tokenizer=y"]}),
     "nothing-installed": ("lab", {"hosts": {"platform": "grand-teton-h100"}}),
 }  # fmt: skip
-_OURS = ("[nccl]", "[rdma-mtu]", "[unsigned]", "[unverified]", "[no-effect]")
+_OURS = ("[nccl]", "[rdma-mtu]", "[unsigned]", "[unverified]", "[no-effect]", "[clear-secret]")
 
 
 def test_warned(

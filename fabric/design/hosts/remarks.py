@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from fabric.catalog import catalog
 from fabric.design.hosts.nccl_lint import lint, truth_of
 from fabric.design.remark import Remark
 from fabric.spec.cluster import ClusterSpec
+from fabric.spec.storage import FuseMount
 
+_SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|PASSWORD|PASSPHRASE|SECRET|(?:API|ACCESS|SECRET)_KEY)$")
+_SECRET_ARGUMENT = re.compile(
+    r"--?(?:[a-z]+[-_])*(?:token|password|passphrase|secret|(?:api|access|secret)[-_]key)=.", re.IGNORECASE
+)
 _FULL_MTU = 4096
 _HEADERS = 96
 """Bytes that Linux keeps for RoCE's headers when it chooses the RDMA MTU below an interface's MTU (include/rdma/ib_addr.h, iboe_get_mtu)."""
@@ -18,6 +24,7 @@ def host_remarks(spec: ClusterSpec) -> Iterator[Remark]:
     """All remarks on hosts, storage and scheduler."""
     yield from _nccl(spec)
     yield from _software(spec)
+    yield from _clear_secrets(spec)
     if spec.hosts.software is None:
         for name, given in (("storage", bool(spec.storage)), ("scheduler", spec.scheduler is not None)):
             if given:
@@ -45,6 +52,23 @@ def _nccl(spec: ClusterSpec) -> Iterator[Remark]:
         for flaw in lint("NCCL_IB_QPS_PER_CONNECTION", str(spec.hosts.nccl.qps), truth):
             if flaw.level == "warning":
                 yield Remark(("hosts", "nccl", "qps"), "nccl", flaw.message)
+
+
+def _clear_secrets(spec: ClusterSpec) -> Iterator[Remark]:
+    """What looks like a secret among a FUSE client's arguments (in every `ps`) and environment (in every rendered tree)."""
+    for index, mount in enumerate(spec.storage):
+        if not isinstance(mount, FuseMount):
+            continue
+        for number, argument in enumerate(mount.arguments):
+            if _SECRET_ARGUMENT.match(argument):
+                place = ("storage", index, "arguments", number)
+                yield Remark(
+                    place, "clear-secret", "looks like a secret, which every user of the host would see; use secrets"
+                )
+        for key in mount.environment:
+            if _SECRET_NAME.search(key):
+                place = ("storage", index, "environment", key)
+                yield Remark(place, "clear-secret", f"{key} looks like a secret, in clear text; use secrets")
 
 
 def _software(spec: ClusterSpec) -> Iterator[Remark]:

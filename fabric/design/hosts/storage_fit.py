@@ -31,6 +31,13 @@ def storage_problems(spec: ClusterSpec) -> Iterator[DesignError]:
             yield DesignError((*path, "name"), f"two mounts are called {mount.name!r}")
         if mount.probe is not None and not mount.probe.startswith(f"{mount.path}/"):
             yield DesignError((*path, "probe"), f"{mount.probe} is not inside {mount.path}")
+        outer = next((other for other in spec.storage if mount.path.startswith(f"{other.path}/")), None)
+        if outer is not None:  # a FUSE client's service waits for no other mount, and a lost outer mount would hide it
+            yield DesignError(
+                (*path, "path"),
+                f"{mount.path} is inside the mount {outer.name!r}, {outer.path}",
+                hint="mount it beside it",
+            )
         paths.setdefault(mount.path, mount.name)
         names.add(mount.name)
         yield from _fuse(path, mount, spec) if isinstance(mount, FuseMount) else _pnfs(path, mount)
