@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from fabric.targets.base import Artifact
 LIMIT = 1 << 20
 """Bytes of a file that holds a secret, or of a vault."""
 _REFERENCE = re.compile(rb"\$SECRET\{([^}]*)\}")
+_QUOTED = re.compile(rb'(?<==")\$SECRET\{([^}]*)\}(?="$)', re.MULTILINE)
+"""A whole value between double quotes, as in an EnvironmentFile: systemd takes a backslash off there (systemd.exec(5))."""
 _SHORTEST = 4  # a value shorter than this is not looked for in texts: it would mask half of them
 
 
@@ -28,7 +30,10 @@ class Secrets:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
-        found = sorted({v for v in self._values.values() if len(v) >= _SHORTEST}, key=len, reverse=True)
+        long = [value for value in self._values.values() if len(value) >= _SHORTEST]
+        found = sorted(
+            {form for value in long for form in (value, _escaped(value), _in_json(value))}, key=len, reverse=True
+        )
         self._known = re.compile("|".join(map(re.escape, found))) if found else None
 
     def __repr__(self) -> str:
@@ -38,19 +43,31 @@ class Secrets:
         """A file's bytes with every placeholder replaced. Raises FabricError with the name of a secret that is not there."""
         as_json = content.lstrip()[:1] in (b"{", b"[")
 
-        def value(match: re.Match[bytes]) -> bytes:
+        def value(match: re.Match[bytes], form: Callable[[str], str]) -> bytes:
             name = match[1].decode()
             if name not in self._values:
                 raise FabricError(f"there is no value for secret {name!r}")
-            return (json.dumps(self._values[name])[1:-1] if as_json else self._values[name]).encode()
+            return form(self._values[name]).encode()
 
-        return _REFERENCE.sub(value, content)
+        if as_json:
+            return _REFERENCE.sub(lambda match: value(match, _in_json), content)
+        # one pass, so that a value that itself looks like a placeholder stays what it is
+        quoted = {match.start() for match in _QUOTED.finditer(content)}
+        return _REFERENCE.sub(lambda match: value(match, _escaped if match.start() in quoted else str), content)
 
     def redact(self, text: str) -> str:
         """`text` (a device's words, a diff) without any of our values and without what looks like another secret."""
         if self._known is not None:
             text = self._known.sub(MASK, text)
         return "\n".join(map(mask_line, text.split("\n")))
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value)[1:-1]
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def references(artifacts: Iterable[Artifact]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -142,3 +143,14 @@ def test_credentials(vault: dict[str, str]) -> None:
     sm = Credentials.of({"FABRIC_SM_USER": "smop"}).login("opensm", "10.0.0.2", Path("/s/known_hosts"), 5.0)
     assert sm.username == "smop"
     assert VALUE not in repr(login)
+
+
+def test_a_value_inside_quotes_of_an_environment_file_arrives_whole() -> None:
+    """systemd.exec(5): a quote or backslash in double quotes needs a backslash before it. Neither form is ever shown."""
+    secrets = Secrets({"token": 'Zq"hun$ter\\x'})
+    written = secrets.fill(b'TOKEN="$SECRET{token}"\n')
+    assert written == b'TOKEN="Zq\\"hun$ter\\\\x"\n'
+    assert secrets.fill(b"key $SECRET{token}") == b'key Zq"hun$ter\\x'
+    assert "hun" not in secrets.redact(
+        f"said {written.decode()} and {json.dumps('Zq' + chr(34) + 'hun$ter' + chr(92) + 'x')}"
+    )

@@ -61,7 +61,7 @@ def _clear_secrets(spec: ClusterSpec) -> Iterator[Remark]:
             continue
         for number, argument in enumerate(mount.arguments):
             if _SECRET_ARGUMENT.match(argument):
-                place = ("storage", index, "arguments", number)
+                place: tuple[str | int, ...] = ("storage", index, "arguments", number)
                 yield Remark(
                     place, "clear-secret", "looks like a secret, which every user of the host would see; use secrets"
                 )
