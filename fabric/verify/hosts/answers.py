@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +63,9 @@ def _host(name: str, answer: Mapping[str, Any] | None) -> Iterator[Finding]:
 def _no_answer(answer: Mapping[str, Any]) -> tuple[str, str]:
     """Why there are no results, and what to do."""
     said = _said(answer)
-    if "No such file or directory" in said and "check-host" in said:
+    # all that ansible-core 2.19 says of a program that is not there
+    nothing_ran = said == "Error executing command." and answer.get("rc") == errno.ENOENT
+    if nothing_ran or ("No such file or directory" in said and "check-host" in said):
         return "check-host is not installed", PROVISION
     if "Timed out" in said or "timed out" in said:
         return "check-host did not end in time", "is the host overloaded, or its disk gone?"

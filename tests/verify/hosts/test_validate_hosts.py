@@ -57,6 +57,7 @@ def test_equal_results_are_one_finding_and_others_stay_apart() -> None:
     [
         (None, "it told nothing before the end"),
         ({"unreachable": True, "msg": "ssh: no route\nto host"}, "not reached: ssh: no route to host"),
+        ({"rc": 2, "msg": "Error executing command."}, "check-host is not installed"),
         ({"rc": 2, "msg": "Error executing command: [Errno 2] No such file or directory: b'/usr/libexec/fabric/check-host'"},
          "check-host is not installed"),
         ({"failed": True, "msg": "Timed out after 120 second(s)."}, "check-host did not end in time"),
