@@ -210,7 +210,7 @@ def test_an_upgrade_behind_the_specs_back_is_drift(machines: LabUnderTest) -> No
     assert refused.returncode != 0
 
 
-def test_a_new_driver_by_one_line_of_the_spec_which_repairs_the_other_host_too(machines: LabUnderTest) -> None:
+def test_a_new_driver_by_one_line_of_the_spec_repairs_the_drift_too(machines: LabUnderTest) -> None:
     text = machines.spec.read_text(encoding="utf-8")
     machines.spec.write_text(text.replace("driver: 580.126.16", "driver: 580.126.20"), encoding="utf-8")
     done = machines.seat(
@@ -220,6 +220,8 @@ def test_a_new_driver_by_one_line_of_the_spec_which_repairs_the_other_host_too(m
         "apply",
         "--hosts",
         machines.spec,
+        "--device",
+        OTHER,
         "--allow-reboot",
         "--drain",
         "none",
@@ -228,13 +230,11 @@ def test_a_new_driver_by_one_line_of_the_spec_which_repairs_the_other_host_too(m
         timeout=1200,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    for host in HOSTS:
-        assert (
-            sh(machines, "nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0", host).strip()
-            == "580.126.20"
-        )
-        assert sh(machines, "systemctl is-active nvidia-fabricmanager", host).strip() == "active"
-    assert changed(machines, "--check") == {0}
+    version = sh(machines, "nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0", OTHER)
+    assert version.strip() == "580.126.20"
+    assert sh(machines, "systemctl is-active nvidia-fabricmanager", OTHER).strip() == "active"
+    assert changed(machines, "--check", "--limit", OTHER) == {0}
+    assert min(changed(machines, "--check", "--limit", ONE)) > 0
 
 
 def test_the_end_of_the_supervisor_ends_the_machines(machines: LabUnderTest) -> None:
