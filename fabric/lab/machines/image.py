@@ -21,9 +21,6 @@ from fabric.lab.proc import run
 SUITE = "bookworm"
 """Debian 12: what `hosts.os: debian-12` stands for."""
 
-MIRROR = "http://deb.debian.org/debian"
-"""Where Debian comes from when this machine's own apt names no mirror of it."""
-
 PROGRAMS = {"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container"}
 """What building and booting need -> the Debian package that has it."""
 
@@ -75,13 +72,13 @@ def recipe() -> str:
 
 
 def mirror() -> str:
-    """The mirror of Debian that this machine's apt uses."""
+    """The mirror of Debian that this machine's apt uses; "" when it uses none, and debootstrap's own default counts."""
     try:
         lines = run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(RELEASE) $(REPO_URI)", "Created-By: Packages"])
     except (FabricError, OSError):
-        return MIRROR
+        return ""
     found = [line.split()[2] for line in lines.splitlines() if line.split()[:2] == ["Debian", SUITE]]
-    return found[0].rstrip("/") if found else MIRROR
+    return found[0].rstrip("/") if found else ""
 
 
 def check_machine() -> None:
@@ -102,7 +99,7 @@ def ensure(say: Say) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not image.is_dir():
             _forget_unused(folder)
-            say(f"building the image of booted hosts from {mirror()}: once, takes minutes")
+            say(f"building the image of booted hosts from {mirror() or 'Debian'}: once, takes minutes")
             _build(image)
     return image
 
@@ -132,17 +129,8 @@ def _build(image: Path) -> None:
     part = Path(tempfile.mkdtemp(prefix="part-", dir=image.parent))
     root = part / "root"
     try:
-        _run(
-            [
-                "debootstrap",
-                "--force-check-gpg",
-                "--variant=minbase",
-                "--include=ca-certificates",
-                SUITE,
-                str(root),
-                mirror(),
-            ]
-        )
+        options = ["--force-check-gpg", "--variant=minbase", "--include=ca-certificates"]
+        _run(["debootstrap", *options, SUITE, str(root), *([mirror()] if mirror() else [])])
         for path, text in _FILES.items():
             place = root / path
             place.parent.mkdir(parents=True, exist_ok=True)
