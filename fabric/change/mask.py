@@ -15,6 +15,11 @@ MASK = "<secret>"
 PLACEHOLDER = "$SECRET{"
 
 _TYPE = r"(?:(?:0|5|7|8a|sha512|sha256|md5|nt-hash|encrypted|clear)\s+)"
+_OURS = (
+    r"(?<=secret\ )'[\w.-]{1,64}'(?:\ is\ (?:not\ set|not\ declared|empty)|\ has\ no\ source|\ holds\ a\ line\ end"
+    r"|:\ (?:there\ is\ no\ file|cannot\ read|\S+\ holds\ no\ key))"
+)
+"""What `fabric.change.secrets` says of a secret that cannot be had: its name, which is no value."""
 _LINE = re.compile(
     rf"""(?P<head>(?:\b|^)(?:
             secret | (?<!protocol\ )password | passwd | passphrase | enable\s+(?:secret|password)
@@ -22,7 +27,7 @@ _LINE = re.compile(
           | authentication-key(?:\s+\d+\s+[a-z]\w*)? | (?:auth|priv)\s+(?:md5|sha\d*|des|aes\d*)
           | snmp-server\s+community | snmp-server\s+host\b.*?\bversion\s+(?:1|2c)
           | shared-(?:secret|key) | pre-shared-key | key(?:\s+\S+)?(?=\s+(?:7|8a|0)\s)
-        )\s+ )(?P<type>{_TYPE}?)(?P<value>(?![=:](?:\s|$))\S+)""",
+        )\s+ )(?P<type>{_TYPE}?)(?P<value>(?![=:](?:\s|$))(?!{_OURS})\S+)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _HINTS = re.compile(

@@ -33,7 +33,8 @@ class FileChange:
 class DevicePlan:
     """One device. `fingerprint` is that of its running state, "" where it could not be read (then `note` says why).
 
-    `desired` is (path, sha256) of each artifact; `group` the key of the devices with the same change, "" when nothing changes.
+    `desired` is (path, sha256) of each artifact, of hosts what would change and a sum of how; `group` the key of the devices with the
+    same change, "" when nothing changes.
     """
 
     name: str

@@ -103,7 +103,8 @@ def _counts(file: FileChange) -> str:
         for line in change.example.lines:
             if line[0] in tally:
                 tally[line[0]] += change.count
-    return ", " + " ".join(f"{sign}{number:,}" for sign, number in tally.items() if number)
+    said = " ".join(f"{sign}{number:,}" for sign, number in tally.items() if number)
+    return f", {said}" if said else ""
 
 
 def _change(change: Collapsed, detail: Detail) -> Iterator[str]:

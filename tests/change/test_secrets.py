@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabric.change.credentials import Credentials
+from fabric.change.mask import mask_line
 from fabric.change.secrets import Secrets, SecretSource, references
 from fabric.errors import FabricError
 from fabric.spec.management import Secret
@@ -71,6 +72,9 @@ def test_what_cannot_be_had(tmp_path: Path, vault: dict[str, str], declared: Sec
         SecretSource({} if declared is None else {"x": declared}, tmp_path, env).resolve({"x"})
     assert words in str(error.value)
     assert VALUE not in str(error.value)
+    assert mask_line(f"network: {error.value}") == f"network: {error.value}", (
+        "a host's report masks secrets, not their names"
+    )
 
 
 def test_vault_with_the_wrong_password_or_none(tmp_path: Path, vault: dict[str, str]) -> None:

@@ -181,9 +181,11 @@ WARNED: dict[str, tuple[str, dict[str, Any]]] = {
     "unsigned": ("lab", {}),
     "unverified": ("lab", {"hosts.software.mirror": None}),
     "clear-secret": mounts({**FUSE, "environment": {"API_TOKEN": "x", "MODE": "y"}, "arguments": ["{path}", "--password=x", "--tokenizer=y"]}),
+    "reverse-path": ("lab", {"hosts.tuning": {"sysctls": {"net.ipv4.conf.all.rp_filter": "1"}}}),
+    "reverse-path-off": ("lab", {"hosts.tuning": {"sysctls": {"net.ipv4.conf.all.rp_filter": "0"}}}),
     "nothing-installed": ("lab", {"hosts": {"platform": "grand-teton-h100"}}),
 }  # fmt: skip
-_OURS = ("[nccl]", "[rdma-mtu]", "[unsigned]", "[unverified]", "[no-effect]", "[clear-secret]")
+_OURS = ("[nccl]", "[rdma-mtu]", "[unsigned]", "[unverified]", "[no-effect]", "[clear-secret]", "[reverse-path]")
 
 
 def test_warned(

@@ -38,6 +38,7 @@ def test_tables_of_a_subnet(fabric_cli: Callable[..., Result], golden: Callable[
 PATHS = [
     "nccl.NCCL_IB_TC", "nccl.NCCL_IB_ADDR_RANGE", "sysctl.vm.zone_reclaim_mode", "sysctl.vm.swappiness", "firmware.CNP_DSCP_P1",
     "firmware.SRIOV_EN", "hosts.tuning.governor", "hosts.software.driver", "storage[1].nconnect", "nccl.NCCL_X",
+    "sysctl.NOPE", "sysctl.vm.swapiness",
 ]  # fmt: skip
 
 

@@ -34,6 +34,7 @@ utils = imported("module_utils/fabric_host.py", "ansible.module_utils.fabric_hos
 files = imported("modules/fabric_files.py", "fabric_files")
 settle = imported("modules/fabric_settle.py", "fabric_settle")
 firmware = imported("modules/fabric_firmware.py", "fabric_firmware")
+check = imported("modules/fabric_check.py", "fabric_check")
 action = imported("action/fabric_files.py", "fabric_files_action")
 
 

@@ -161,6 +161,8 @@ def test_packages_are_looked_at(call: Call, host: Host) -> None:
         assert result["notes"] == [
             "package driver 580.2-*: 580.1-1", "package new : not there", "package loose is not held",
         ]  # fmt: skip
+        named = [diff["after_header"] for diff in result["diff"]]
+        assert named == (["packages and services of nvidia"] if check else [])
         assert (result["changed"], result["settle"]) == (check, True), "a run changes nothing here, the next tasks do"
     state = json.loads((host.root / "var/lib/fabric/concerns/nvidia.json").read_text())
     assert state["before"] == {"driver": "580.1-1"}

@@ -24,7 +24,7 @@ from fabric.change.hosts.work import Work
 from fabric.change.journal import Journal
 from fabric.change.keep import without_secrets
 from fabric.change.lock import locked
-from fabric.change.plan import Plan
+from fabric.change.plan import DevicePlan, Plan
 from fabric.change.pool import Progress
 from fabric.change.runs import RunRecord, list_runs, load_run, new_run, open_journal
 from fabric.change.waves import Wave
@@ -74,7 +74,7 @@ class HostOperator:
     def apply(self, plan: Plan) -> dict[str, Ended]:
         """Applies the hosts of a plan that change. Raises FabricError before any host is touched: stale plan, lock, disk."""
         self.require_current(plan)
-        planned = {device.name: device.fingerprint for device in plan.devices if device.kind == "changed"}
+        planned = {device.name: device for device in plan.devices if device.kind == "changed"}
         waves = self.waves(planned.keys())
         with locked(self.state, f"fabric apply --hosts of {self.spec}", stamp(self.clock.now())) as stale:
             run, folder = new_run(self.state, plan, self.clock, without_secrets(self.spec_text, self.declared))
@@ -125,7 +125,7 @@ class HostOperator:
             self.spec_text, self.lies_at or self.spec, playbook, tuple(hosts), check, options.forks, options.run_s, options.concern
         )  # fmt: skip
 
-    def _engine(self, run: str, journal: Journal, planned: Mapping[str, str]) -> WaveRun:
+    def _engine(self, run: str, journal: Journal, planned: Mapping[str, DevicePlan]) -> WaveRun:
         stream = Stream(journal, self.observers, self.control)
         return WaveRun(
             run, self.hosts, self.work, self.runner, self.drainer, self.look, stream, self.control, self.clock, self.options,

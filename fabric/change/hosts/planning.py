@@ -74,6 +74,35 @@ def fingerprint(outcome: HostOutcome) -> str:
     return digest.hexdigest()
 
 
+def rows(outcome: HostOutcome) -> tuple[tuple[str, str], ...]:
+    """(what would change, a short sum of how) for each file and task of a host, in order: a plan keeps them as `desired`."""
+    found: dict[str, str] = {}
+    for task in outcome.tasks:
+        for file in task.files:
+            lines = "\n".join(line for hunk in file.hunks for line in hunk if line[:1] in "+-")
+            _add(found, file.path or task.title, f"{file.kind}\0{lines}")
+        if not task.files:
+            _add(found, task.title, "")
+    for concern in sorted(outcome.reboot):
+        _add(found, f"reboot for {concern}", "")
+    return tuple(found.items())
+
+
+def _add(found: dict[str, str], what: str, how: str) -> None:
+    text = f"{found.get(what, '')}\0{what}\0{how}"
+    found[what] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def moved(outcome: HostOutcome, planned: Iterable[tuple[str, str]], most: int = 3) -> str:
+    """What check mode says now and the plan did not, or the other way round, in a few words."""
+    now, then = dict(rows(outcome)), dict(planned)
+    told = [f"{what} is new" for what in now if what not in then]
+    told += [f"{what} is gone" for what in then if what not in now]
+    told += [f"{what} changes otherwise" for what in now if what in then and now[what] != then[what]]
+    more = f" and {len(told) - most:,} more" if len(told) > most else ""
+    return (", ".join(told[:most]) + more) or "its tasks come in another order"
+
+
 def idle(outcome: HostOutcome) -> bool:
     """Whether there is nothing to do on a host."""
     return outcome.outcome == "unchanged" and not outcome.reboot
@@ -89,23 +118,23 @@ def _device(outcome: HostOutcome, abstracter: Abstracter) -> tuple[DevicePlan, t
     files = tuple(_shown(outcome, abstracter))
     parts = [(abstracter.text(file.path), f"{file.kind} {file.note}", file.changes) for file in files]
     group = group_key([(ROLE, "changed", ()), *parts], abstracter)
-    return DevicePlan(name, ROLE, ROLE, "changed", fingerprint(outcome), (), group), files
+    return DevicePlan(name, ROLE, ROLE, "changed", fingerprint(outcome), rows(outcome), group), files
 
 
 def _shown(outcome: HostOutcome, abstracter: Abstracter | None) -> Iterable[FileChange]:
     """Each changed file; a task that tells of none stands for itself; then what the host waits for."""
     for task in outcome.tasks:
-        yield from (_file(file, abstracter) for file in task.files)
+        yield from (_file(file, task.title, abstracter) for file in task.files)
         if not task.files:
             yield FileChange(task.title, "changed")
     for concern, why in outcome.reboot.items():
         yield FileChange(f"reboot for {concern}", "waiting", why)
 
 
-def _file(file: FileRow, abstracter: Abstracter | None) -> FileChange:
+def _file(file: FileRow, title: str, abstracter: Abstracter | None) -> FileChange:
     changes = [Change(hunk) for hunk in file.hunks]
     shown: list[Collapsed] = list(map(alone, changes)) if abstracter is None else collapse(changes, abstracter)
-    return FileChange(file.path or "a file", _KINDS.get(file.kind, "changed"), file.note, tuple(shown))
+    return FileChange(file.path or title, _KINDS.get(file.kind, "changed"), file.note, tuple(shown))
 
 
 def _groups(devices: Iterable[DevicePlan], examples: Mapping[str, tuple[FileChange, ...]]) -> tuple[Group, ...]:

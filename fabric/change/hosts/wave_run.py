@@ -18,10 +18,11 @@ from fabric.change.events import GOOD, Ended, Note, Result, Step
 from fabric.change.gates import summary
 from fabric.change.hosts.drain import Drainer
 from fabric.change.hosts.health import GATE_S, HostHealth, Look, wait_well
-from fabric.change.hosts.planning import difference, fingerprint, idle
+from fabric.change.hosts.planning import difference, fingerprint, idle, moved
 from fabric.change.hosts.runner import Runner
 from fabric.change.hosts.waves import WAVE_SIZE, reboot_batches
 from fabric.change.hosts.work import HostOutcome, Work
+from fabric.change.plan import DevicePlan
 from fabric.design.hosts.model import HostPlan
 from fabric.errors import FabricError
 from fabric.words import counted
@@ -89,7 +90,7 @@ class Held:
 
 @dataclass(slots=True)
 class WaveRun:
-    """Takes waves through. `hosts` are all of the cluster; `planned` the fingerprints of a plan, "" or missing for a host without one."""
+    """Takes waves through. `hosts` are all of the cluster; `planned` what a plan says of them; missing for a host without one."""
 
     run: str
     hosts: Sequence[HostPlan]
@@ -101,7 +102,7 @@ class WaveRun:
     control: Control
     clock: Clock
     options: HostOptions
-    planned: Mapping[str, str] = field(default_factory=dict)
+    planned: Mapping[str, DevicePlan] = field(default_factory=dict)
     held: dict[str, Held] = field(default_factory=dict)
     ended: dict[str, Ended] = field(default_factory=dict)
 
@@ -125,7 +126,7 @@ class WaveRun:
         for name, outcome in self._run(APPLY, names, check=True).items():
             held = self.held[name]
             held.reboot = outcome.reboot
-            was = self.planned.get(name, "")
+            was = self.planned.get(name)
             if outcome.outcome in _SHORT:
                 before, after = _SHORT[outcome.outcome]
                 detail = f"{_ASKED.get(outcome.outcome, '')}{outcome.detail}"
@@ -135,8 +136,9 @@ class WaveRun:
                     self._let_go([name], detail, before)
             elif idle(outcome) and not held.drained and not held.configured:
                 self._end(name, "unchanged")
-            elif was and fingerprint(outcome) != was and not held.drained:
-                self._end(name, "refused", "it would change in other things than planned: it has moved since")
+            elif was and was.fingerprint and fingerprint(outcome) != was.fingerprint and not held.drained:
+                what = moved(outcome, was.desired)
+                self._end(name, "refused", f"it would change in other things than planned, it has moved since: {what}")
             else:
                 todo.append(name)
         return todo

@@ -15,6 +15,7 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|PASSWORD|PASSPHRASE|SECRET|(?:API|AC
 _SECRET_ARGUMENT = re.compile(
     r"--?(?:[a-z]+[-_])*(?:token|password|passphrase|secret|(?:api|access|secret)[-_]key)=.", re.IGNORECASE
 )
+_REVERSE_PATH = "net.ipv4.conf.all.rp_filter"
 _FULL_MTU = 4096
 _HEADERS = 96
 """Bytes that Linux keeps for RoCE's headers when it chooses the RDMA MTU below an interface's MTU (include/rdma/ib_addr.h, iboe_get_mtu)."""
@@ -25,6 +26,7 @@ def host_remarks(spec: ClusterSpec) -> Iterator[Remark]:
     yield from _nccl(spec)
     yield from _software(spec)
     yield from _clear_secrets(spec)
+    yield from _strict_filter(spec)
     if spec.hosts.software is None:
         for name, given in (("storage", bool(spec.storage)), ("scheduler", spec.scheduler is not None)):
             if given:
@@ -52,6 +54,19 @@ def _nccl(spec: ClusterSpec) -> Iterator[Remark]:
         for flaw in lint("NCCL_IB_QPS_PER_CONNECTION", str(spec.hosts.nccl.qps), truth):
             if flaw.level == "warning":
                 yield Remark(("hosts", "nccl", "qps"), "nccl", flaw.message)
+
+
+def _strict_filter(spec: ClusterSpec) -> Iterator[Remark]:
+    """A strict reverse path filter over a back end of several NICs with a routing table each. `all` is the least that every NIC has."""
+    if spec.backend.kind != "roce":
+        return
+    for key, value in spec.hosts.tuning.sysctls.items():
+        if key.replace("/", ".") == _REVERSE_PATH and value.strip() == "1":
+            entry = next(row for row in catalog().host_settings().settings if row.key == _REVERSE_PATH)
+            said = "1 drops what comes in over another NIC than the main table's way back; with a routing table for each NIC"
+            yield Remark(
+                ("hosts", "tuning", "sysctls", key), "reverse-path", f"{said} hosts get {entry.value} ({entry.source})"
+            )
 
 
 def _clear_secrets(spec: ClusterSpec) -> Iterator[Remark]:

@@ -67,6 +67,8 @@ def _no_answer(answer: Mapping[str, Any]) -> tuple[str, str]:
     nothing_ran = said == "Error executing command." and answer.get("rc") == errno.ENOENT
     if nothing_ran or ("No such file or directory" in said and "check-host" in said):
         return "check-host is not installed", PROVISION
+    if said.startswith("it says more than "):
+        return f"check-host was cut off: {said}", f"that is no answer of check-host; {PROVISION}"
     if "Timed out" in said or "timed out" in said:
         return "check-host did not end in time", "is the host overloaded, or its disk gone?"
     return f"check-host gave no results: {said}", ""

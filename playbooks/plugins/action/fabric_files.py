@@ -52,7 +52,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         except FabricErrors as errors:
             raise AnsibleActionFail(str(errors.errors[0])) from None
         except FabricError as error:
-            raise AnsibleActionFail(f"{error}{f' ({error.hint})' if error.hint else ''}") from None
+            raise AnsibleActionFail(str(error)) from None
         payload = base64.b64encode(zlib.compress(json.dumps(wanted).encode())).decode()
         given = {key: self._task.args[key] for key in ("packages", "services", "root") if key in self._task.args}
         arguments = {"concern": concern, "payload": payload, **given}

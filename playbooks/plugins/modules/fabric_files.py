@@ -308,7 +308,8 @@ class Concern:
     def _diff(self) -> list[dict[str, str]]:
         if not self.notes or self.writing:
             return self.diffs
-        return [*self.diffs, {"prepared": "".join(f"{note}\n" for note in self.notes)}]
+        what = f"packages and services of {self.name}"
+        return [*self.diffs, {"after_header": what, "prepared": "".join(f"{note}\n" for note in self.notes)}]
 
 
 def _shown(side: Found | None, *, secret: bool) -> str:

@@ -90,7 +90,7 @@ def work(module: Any) -> dict[str, Any]:
     if asked and not module.check_mode:
         make_folders(REASON.parent)
         write(REASON, f"{reboot}\n".encode(), 0o644)
-    diff = {"prepared": "".join(f"{line}\n" for line in differ)}
+    diff = {"after_header": "firmware of NICs", "prepared": "".join(f"{line}\n" for line in differ)}
     return {"changed": bool(differ) or asked, "differ": differ, "reboot": reboot, "diff": diff}
 
 

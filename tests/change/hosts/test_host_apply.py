@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from fabric.change.events import RunEnded, Step
+from fabric.change.hosts.planning import moved, rows
 from fabric.change.hosts.wave_run import HostOptions
+from fabric.change.hosts.work import FileRow, HostOutcome, TaskRow
 from fabric.change.runs import load_run
 from fabric.errors import FabricError
 from tests.change.hosts.host_scene import Scene, results
@@ -66,8 +68,27 @@ def test_a_host_that_moved_since_the_plan_is_refused(scene: Any) -> None:
     one.set("h02", has=0)
     ended = one.operator().apply(plan)
     assert results(ended) == {**dict.fromkeys(one.names, "done"), "h02": "refused"}
-    assert ended["h02"].detail == "it would change in other things than planned: it has moved since"
+    assert ended["h02"].detail == (
+        "it would change in other things than planned, it has moved since: /etc/x changes otherwise"
+    )
     assert one.get("h02")["has"] == 0
+
+
+def test_what_moved_is_told() -> None:
+    def outcome(*tasks: tuple[str, str, str], reboot: tuple[str, ...] = ()) -> HostOutcome:
+        made = [
+            TaskRow("base", title, (FileRow(path, "new", "", ((line,),)),) if path else ())
+            for title, path, line in tasks
+        ]
+        return HostOutcome("h", "changed", "", tuple(made), dict.fromkeys(reboot, "why"))
+
+    a, b, c, d, e = [("Write", f"/etc/{name}", "+ 1") for name in "abcde"]
+    install = ("Install", "", "")
+    assert moved(outcome(a, b), rows(outcome(a, c))) == "/etc/b is new, /etc/c is gone"
+    assert moved(outcome(install, reboot=("rdma",)), ()) == "base: Install is new, reboot for rdma is new"
+    assert moved(outcome(("Write", "/etc/a", "+ 2")), rows(outcome(a))) == "/etc/a changes otherwise"
+    assert moved(outcome(a, b, c, d, e), ()) == "/etc/a is new, /etc/b is new, /etc/c is new and 2 more"
+    assert moved(outcome(b, a), rows(outcome(a, b))) == "its tasks come in another order"
 
 
 @pytest.mark.parametrize(

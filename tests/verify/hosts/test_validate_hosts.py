@@ -61,6 +61,7 @@ def test_equal_results_are_one_finding_and_others_stay_apart() -> None:
         ({"rc": 2, "msg": "Error executing command: [Errno 2] No such file or directory: b'/usr/libexec/fabric/check-host'"},
          "check-host is not installed"),
         ({"failed": True, "msg": "Timed out after 120 second(s)."}, "check-host did not end in time"),
+        ({"failed": True, "msg": "it says more than 1,048,576 bytes"}, "check-host was cut off: it says more than 1,048,576 bytes"),
         ({"rc": 3, "stdout": "", "stderr": "check-host: -: mtu: not a whole number"},
          "check-host gave no results: check-host: -: mtu: not a whole number"),
         ({"rc": 0, "stdout": '{"schema": "other/9", "results": []}'}, 'check-host gave no results: {"schema": "other/9", "results": []}'),
@@ -139,7 +140,8 @@ folder.mkdir()
 for host in limit:
     want = json.loads(pathlib.Path(extra["fabric_expect"], host).read_text())
     verdict = "pass" if want["host"] == host else "fail"
-    row = dict(check="host.name", unit="", verdict=verdict, severity="critical", measured=host, expected=host, action="")
+    unit = "x" * (9 << 20 if host == os.environ.get("LOUD") else 0)
+    row = dict(check="host.name", unit=unit, verdict=verdict, severity="critical", measured=host, expected=host, action="")
     (folder / host).write_text(json.dumps(dict(rc=0, stdout=json.dumps(dict(schema="fabric.check-host/1", results=[row])))))
 """
 
@@ -174,6 +176,21 @@ def test_the_spec_may_have_any_name(
 ) -> None:
     ansible()
     assert fabric_cli("validate", "storage", spec_file(name="other.yaml"), "--device", "z01-r001-h1").exit_code == 0
+
+
+def test_a_host_that_says_too_much_is_unknown_and_the_others_are_judged(
+    ansible: Callable[..., None], fabric_cli: Callable[..., Result], lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ansible()
+    monkeypatch.setenv("LOUD", "z01-r001-h2")
+    ran = fabric_cli("validate", "hosts", lab, "--device", "z01-r001-*", "--json")
+    found = {f["verdict"]: (f["check"], f["devices"], f["measured"]) for f in json.loads(ran.stdout)["findings"]}
+    assert found["pass"][1] == ["z01-r001-h1"]
+    assert found["unknown"] == (
+        "read.host",
+        ["z01-r001-h2"],
+        "check-host was cut off: it says more than 8,388,608 bytes",
+    )
 
 
 @pytest.mark.parametrize(
