@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,20 @@ def test_folder_in_the_place_of_a_file(call: Call, host: Host) -> None:
     assert call(files, concern="base", payload=wanted(file("/etc/x", "x")))["msg"].endswith(
         "etc/x is a folder; a file belongs there"
     )
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(
+    call: Call, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (host.root / "etc/x").write_text("old")
+
+    def full(_number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = call(files, concern="base", payload=wanted(file("/etc/x", "x")))["msg"]
+    assert said.endswith("/etc/x: No space left on device")
+    assert [(path.name, path.read_text()) for path in (host.root / "etc").glob("*x*")] == [("x", "old")]
 
 
 def test_packages_are_looked_at(call: Call, host: Host) -> None:

@@ -83,8 +83,10 @@ def write(path: Path, content: bytes, mode: int) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(part).rename(path)
-    except BaseException:
+    except BaseException as error:
         Path(part).unlink()
+        if isinstance(error, OSError) and not error.filename:  # a full disk does not say which file
+            raise Failed(f"{path}: {error.strerror}") from error
         raise
 
 
