@@ -219,11 +219,12 @@ host_lab() {
     expect 0 fabric lab fault "$spec" gpu "$HOST" ecc --gpu 3
     expect 0 fabric lab fault "$spec" forget-qos "$HOST" beth4
     expect 2 "${seat[@]}" fabric validate hosts "$spec"
-    said "$HOST" "GPU 3" "beth4" "2 failed"
+    said "gpu.ecc: $HOST: GPU 3" "rdma.qos: $HOST: beth4" "gpu: 1 failed" "rdma: 3 failed" "nic: 0 failed"
 
     echo
-    echo "=== hosts: repaired"
+    echo "=== hosts: repaired; of the NIC as the finding says"
     expect 0 fabric lab fault "$spec" restore
+    expect 0 fabric lab exec "$spec" "$HOST" -- systemctl restart fabric-roce@beth4.service
     expect 0 "${seat[@]}" fabric validate hosts "$spec"
 
     expect 0 fabric lab down "$spec"
