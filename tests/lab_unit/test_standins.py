@@ -86,6 +86,7 @@ def test_every_dependency_is_in_the_repository(fleet: HostFleet) -> None:
             assert set(filter(None, deb.depends.split(", "))) <= made, deb.name
 
 
+@pytest.mark.lab
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb")
 def test_a_repository_as_apt_wants_it(tmp_path: Path) -> None:
     deb = packages.Deb(

@@ -119,15 +119,18 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmDrai
     monkeypatch.setenv("SLURM_CONF", str(conf))
     with (tmp_path / "log").open("w") as log:
         daemon = subprocess.Popen(["slurmctld", "-D", "-c"], stdout=log, stderr=log)
-    call = command("")
-    until(lambda: subprocess.run(["sinfo", "-h"], check=False, capture_output=True).returncode == 0)
-    for state in ("State=DOWN", "State=RESUME"):
-        call(["scontrol", "update", "NodeName=h[1-3]", state, "Reason=new"])
-    yield SlurmDrain(call)
-    daemon.kill()
-    daemon.wait()
+    try:
+        call = command("")
+        until(lambda: subprocess.run(["sinfo", "-h"], check=False, capture_output=True).returncode == 0)
+        for state in ("State=DOWN", "State=RESUME"):
+            call(["scontrol", "update", "NodeName=h[1-3]", state, "Reason=new"])
+        yield SlurmDrain(call)
+    finally:
+        daemon.kill()
+        daemon.wait()
 
 
+@pytest.mark.lab
 def test_a_real_slurmctld(slurm: SlurmDrain) -> None:
     slurm.call(["scontrol", "update", "NodeName=h3", "State=DRAIN", "Reason=bad fan"])
     nodes = ["h1", "h2", "h3", "h4"]

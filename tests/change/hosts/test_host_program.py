@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -88,11 +89,14 @@ one.apply()
 
 
 def test_kill_dash_nine_takes_ansible_along_and_can_be_resumed(scene: Any, tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT)
-    one = scene(count=0)
-    until(lambda: [run for run in one.runs() if run["kind"] == "apply" and "h02" in run["hosts"]])
-    process.kill()
-    process.wait()
+    env = {**os.environ, "TMPDIR": str(tmp_path)}  # what a killed process cannot remove goes with the test
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, env=env)
+    try:
+        one = scene(count=0)
+        until(lambda: [run for run in one.runs() if run["kind"] == "apply" and "h02" in run["hosts"]])
+    finally:
+        process.kill()
+        process.wait()
     until(lambda: not [run for run in one.runs() if Path(f"/proc/{run['pid']}").exists()])
     record = load_run(one.folder / "state", "last")
     assert record.status == "interrupted"

@@ -68,12 +68,14 @@ def verify(top: Path) -> str:
     return done.stderr + done.stdout + ("" if done.returncode == 0 else f"return code {done.returncode}")
 
 
+@pytest.mark.lab
 @needs_systemd
 @pytest.mark.parametrize("case", CASES)
 def test_units(case: str, tmp_path: Path) -> None:
     assert verify(root_of(case, tmp_path)) == ""
 
 
+@pytest.mark.lab
 @needs_systemd
 @pytest.mark.parametrize(
     ("unit", "old", "new", "said"),
@@ -119,6 +121,7 @@ def generated(mounts: Mapping[str, Mount], top: Path) -> Iterator[tuple[Mount, d
         yield mount, sections(text), (folders[0] / f"{unit}.automount").exists()
 
 
+@pytest.mark.lab
 @needs_systemd
 @pytest.mark.parametrize("case", ["debian-12-roce", "rhel-9-infiniband"])
 def test_mounts_mean_what_fstab_means(case: str, tmp_path: Path) -> None:
@@ -140,6 +143,7 @@ def test_mounts_mean_what_fstab_means(case: str, tmp_path: Path) -> None:
         assert (ours["Mount"]["TimeoutSec"], theirs["Mount"]["TimeoutSec"]) == ("90s", "1min 30s")
 
 
+@pytest.mark.lab
 @pytest.mark.skipif(shutil.which("apt-cache") is None, reason="apt is not installed")
 @pytest.mark.parametrize("case", ["debian-12-roce", "ubuntu-22.04-roce", "ubuntu-24.04-infiniband"])
 def test_apt_takes_its_files(case: str, tmp_path: Path) -> None:

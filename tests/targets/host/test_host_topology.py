@@ -176,6 +176,7 @@ needs_slurm = pytest.mark.skipif(
 )
 
 
+@pytest.mark.lab
 @needs_slurm
 def test_slurmctld_takes_the_tree_of_3072_hosts(tmp_path: Path) -> None:
     topology = of_fabric(load_cluster(LARGE["roce-24k"]).fabric)
@@ -187,6 +188,7 @@ def test_slurmctld_takes_the_tree_of_3072_hosts(tmp_path: Path) -> None:
     assert sum("Level=0" in row for row in rows) == 1536
 
 
+@pytest.mark.lab
 @needs_slurm
 @pytest.mark.parametrize(
     ("old", "new", "said"),
