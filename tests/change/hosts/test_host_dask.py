@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -36,8 +37,9 @@ class Machines:
 
     def start(self, name: str, module: str, *args: str) -> None:
         argv = [sys.executable, "-m", module, "--host", "127.0.0.1", "--no-dashboard", *args]
+        env = {**os.environ, "TMPDIR": str(self.folder)}  # what a killed worker cannot remove goes with the test
         with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+            self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=env, start_new_session=True)
 
     def worker(self, name: str) -> None:
         more = ("--no-nanny", "--nthreads", "1", "--name", name, "--local-directory", str(self.folder / name))
