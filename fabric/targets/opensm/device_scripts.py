@@ -155,7 +155,8 @@ under_way() {{  # false for a master that stands still in its first sweep: no wo
 }}
 reload_sm() {{
   mark reload
-  systemctl reload opensm 2>/dev/null || {{ runs && kill -HUP $pids; }}
+  systemctl reload opensm 2>/dev/null || {{ runs && kill -HUP $pids; }} || return 1
+  sleep 1; runs  # one that ends at its reload may answer once more before it does
 }}
 hand_over() {{  # hand_over SECONDS: a standby is master while this one is away
   runs && master || return 0
@@ -191,7 +192,7 @@ def hooks(manager: Manager, effect: Effect, paths: Sequence[str], ran_before: bo
     if effect != "none" and not ran_before:
         undo += ["systemctl stop opensm; pids=; runs && failed=1", 'rm -f -- "$loaded"']
     elif effect == "reload":
-        undo += [f"if runs; then reload_sm; else restart_sm; fi && {keep} || failed=1"]
+        undo += [f"{{ {{ runs && reload_sm; }} || restart_sm; }} && {keep} || failed=1"]
     elif effect != "none":
         undo += [f"restart_sm && {keep} || failed=1"]
     before, act, confirm = _ACTS[effect]

@@ -26,7 +26,8 @@ case "$1" in
   show) [ -e "$sm" ] && cat "$sm" || echo 0 ;;
   stop) case "$2" in opensm) echo stop >> "$FAKE/log"; stop ;; *) rm -f "$FAKE/units/$2" ;; esac ;;
   start) echo start >> "$FAKE/log"; stop; grep -q CANNOT_BIND "$conf" && exit 0
-    env --default-signal=HUP setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $! > "$sm"; key routing_engine > "$FAKE/engine"; sweep ;;
+    run="exec sleep 600"; [ ! -e "$FAKE/ends_late" ] || run='trap "sleep 0.5; exit 1" HUP; while :; do sleep 0.05; done'
+    env --default-signal=HUP setsid sh -c "$run" >/dev/null 2>&1 </dev/null & echo $! > "$sm"; key routing_engine > "$FAKE/engine"; sweep ;;
   reload) [ ! -e "$FAKE/no_reload" ] || exit 1
     echo "reload $(key sm_priority)" >> "$FAKE/log"; [ -e "$sm" ] && sweep ;;
 esac

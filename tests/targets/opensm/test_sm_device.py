@@ -123,7 +123,10 @@ def test_no_more_than_is_needed(box: FakeSm, connect: Connect, change: dict[str,
     assert connect().read(_paths(box)) == _content(_files(box, **change))
 
 
-def test_a_unit_without_reload_gets_its_signal(box: FakeSm, connect: Connect) -> None:
+@pytest.mark.parametrize("ends_late", [False, True], ids=["at once", "after half a second"])
+def test_a_unit_without_reload_gets_its_signal(box: FakeSm, connect: Connect, ends_late: bool) -> None:
+    if ends_late:
+        (box.folder / "ends_late").touch()
     _done(connect, _files(box), "run-1")
     (box.folder / "no_reload").touch()
     device = connect()
