@@ -6,10 +6,12 @@ PY := .venv/bin/python
 # Debian packages that the tools need; the Python of python3-venv is only installed when no Python >= 3.11 is there.
 APT_PACKAGES := git make python3-venv
 
-# What the virtual lab runs. Without root rights there is no lab, its tests skip, and these are not asked for.
+# What the virtual lab runs, and a browser that looks at reports. A name with ? is asked for where the distribution has it.
+# Without root rights there is no lab, its tests skip, and these are not asked for.
 LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2 iputils-ping procps util-linux \
                 ibsim-utils opensm infiniband-diags \
-                debootstrap debian-archive-keyring systemd-container fuse3 bindfs slurmctld
+                debootstrap debian-archive-keyring systemd-container fuse3 bindfs slurmctld \
+                openmpi-bin chromium-headless-shell?
 
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=

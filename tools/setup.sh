@@ -26,10 +26,11 @@ find_python() {
     return 1
 }
 
-# python3-venv counts as there when .venv is, or any Python can make one; a package named like its command when the command is.
+# A browser is there under any of its names; python3-venv counts as there when .venv is, or any Python can make one; a package named like its command when the command is.
 is_there() {
     case $1 in
         python3-venv) [ -x .venv/bin/python ] || find_python >/dev/null ;;
+        chromium-headless-shell) command -v chromium-headless-shell || command -v chromium || command -v google-chrome ;;
         *) command -v "$1" >/dev/null || dpkg-query -W -f='${Status}\n' "$1" 2>/dev/null | grep -qx 'install ok installed' ;;
     esac
 }
@@ -51,7 +52,10 @@ fi
 
 missing=()
 for package in "$@"; do
-    is_there "$package" || missing+=("$package")
+    is_there "${package%\?}" >/dev/null && continue
+    # What the lists of packages do not have is not looked for again each time.
+    case $package in *\?) [ ! -e /var/cache/apt/pkgcache.bin ] || apt-cache show "${package%\?}" >/dev/null 2>&1 || continue ;; esac
+    missing+=("$package")
 done
 if [ "$extra" = --lab ] && [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then
     echo "setup: the virtual lab needs root rights and ${missing[*]}; going on without it" >&2
@@ -61,6 +65,11 @@ if [ ${#missing[@]} -gt 0 ]; then
     command -v apt-get >/dev/null || fail "this is no Debian or Ubuntu machine; install what gives: ${missing[*]}"
     echo "setup: installing ${missing[*]}" >&2
     as_root apt-get update -q >&2
+    wanted=()
+    for package in "${missing[@]}"; do
+        case $package in *\?) apt-cache show "${package%\?}" >/dev/null 2>&1 || continue ;; esac
+        wanted+=("${package%\?}")
+    done
     # The programs are wanted, not the services that Debian would start with them (frr, lldpd, sshd): 101 forbids that for this once.
     policy=/usr/sbin/policy-rc.d
     if [ "$extra" = --lab ] && [ ! -e "$policy" ]; then
@@ -68,7 +77,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         printf '#!/bin/sh\nexit 101\n' >"$policy"
         chmod 755 "$policy"
     fi
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${wanted[@]}" >&2
 fi
 [ "$extra" != --lab ] || exit 0
 
