@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -119,11 +118,12 @@ def opened(spec: Path, options: Mapping[str, Any], text: str | None = None) -> I
     from fabric.design.load import fleet_of
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import load_model, load_text
+    from fabric.targets.host.scratch import scratch
 
     with ExitStack() as stack:
         lies_at = spec
         if text is not None or spec.name != "cluster.yaml":
-            lies_at = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fabric-spec-"))) / "cluster.yaml"
+            lies_at = stack.enter_context(scratch("spec")).path / "cluster.yaml"
         loaded = load_model(spec, ClusterSpec) if text is None else load_text(text, spec, ClusterSpec)
         if lies_at != spec:
             lies_at.write_text(loaded.source.text, encoding="utf-8")

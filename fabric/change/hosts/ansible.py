@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ from fabric.targets.host.playbook import (
     reason,
     start,
 )
+from fabric.targets.host.scratch import Scratch, scratch
 
 EVENTS = "FABRIC_EVENTS_FD"
 _TICK_S = 0.2
@@ -41,8 +41,8 @@ def run_work(work: Work, stop: Callable[[], bool] = lambda: False) -> dict[str, 
     """
     ansible, book = program(), playbook(work.playbook)
     tally = Tally(work.hosts)
-    with tempfile.TemporaryDirectory(prefix="fabric-hosts-") as name:
-        folder = Path(name)
+    with scratch("hosts") as held:
+        folder = held.path
         source = inventory(Path(work.spec) if work.spec else None, work.spec_text, folder)
         argv = [ansible, "-i", str(source), "--limit", limit(work.hosts, folder)]
         argv += ["--forks", str(work.forks), *(("--check", "--diff") if work.check else ())]
@@ -50,7 +50,7 @@ def run_work(work: Work, stop: Callable[[], bool] = lambda: False) -> dict[str, 
             argv += ["--extra-vars", f"fabric_concern={work.concern}"]
         argv.append(str(book))
         with (folder / "said").open("w+b") as said:
-            code, cut = _follow(argv, said.fileno(), tally, (work.deadline_s, stop))
+            code, cut = _follow(argv, held, said.fileno(), tally, (work.deadline_s, stop))
             said.seek(max(0, said.seek(0, os.SEEK_END) - _SAID))
             told = reason(mask_lines(said.read().decode("utf-8", "replace").splitlines()))
     why = cut or f"ansible-playbook ended with code {code}{f': {told}' if told else ''}"
@@ -67,22 +67,27 @@ def require_concern(concern: str) -> None:
         raise FabricError(f"--concern {concern!r} is none of {', '.join(known) or 'the playbooks'}")
 
 
-def _environment(events: int) -> dict[str, str]:
+def _environment(events: int, folder: Path) -> dict[str, str]:
     ours = str(resource("playbooks") / "plugins" / "callback")
     return environment(
         {
             "ANSIBLE_CALLBACK_PLUGINS": joined("ANSIBLE_CALLBACK_PLUGINS", ours, ":"),
             "ANSIBLE_STDOUT_CALLBACK": "fabric_events",
             EVENTS: str(events),
-        }
+        },
+        folder,
     )
 
 
-def _follow(argv: list[str], said: int, tally: Tally, until: tuple[float, Callable[[], bool]]) -> tuple[int, str]:
+def _follow(
+    argv: list[str], held: Scratch, said: int, tally: Tally, until: tuple[float, Callable[[], bool]]
+) -> tuple[int, str]:
     """Its exit code, and why it was ended by us ("" when it was not)."""
     reader, writer = os.pipe()
     try:
-        process = start(argv, _environment(writer), out=subprocess.DEVNULL, err=said, pass_fds=(writer,))
+        process = start(
+            argv, _environment(writer, held.path), held, out=subprocess.DEVNULL, err=said, pass_fds=(writer,)
+        )
     except FabricError:
         os.close(reader)
         raise

@@ -17,6 +17,7 @@ from pathlib import Path
 from fabric.errors import FabricError
 from fabric.resources import resource
 from fabric.targets.host import leash
+from fabric.targets.host.scratch import Scratch
 
 PROGRAM = "FABRIC_ANSIBLE_PLAYBOOK"
 """Environment variable: another ansible-playbook than the one beside this Python."""
@@ -81,12 +82,13 @@ def limit(hosts: Iterable[str], folder: Path) -> str:
     return f"@{path}"
 
 
-def environment(more: Mapping[str, str]) -> dict[str, str]:
-    """Our environment with Ansible's settings for being read by a program, and `more`."""
+def environment(more: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Our environment with Ansible's settings for being read by a program, and `more`; its own temporary files go to `folder`."""
     env = {**os.environ, "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8", **more}  # Ansible does not start without UTF-8
     config = folder_of_playbooks() / "ansible.cfg"
     if config.is_file():
         env.setdefault("ANSIBLE_CONFIG", str(config))
+    env.setdefault("ANSIBLE_LOCAL_TEMP", str(folder / "ansible"))
     if env.get("FABRIC_VAULT_PASSWORD_FILE"):
         env.setdefault("ANSIBLE_VAULT_PASSWORD_FILE", env["FABRIC_VAULT_PASSWORD_FILE"])
     return env
@@ -99,13 +101,14 @@ def joined(variable: str, first: str, by: str) -> str:
 
 
 def start(
-    argv: Sequence[str], env: Mapping[str, str], *, out: int, err: int, pass_fds: Sequence[int] = ()
+    argv: Sequence[str], env: Mapping[str, str], folder: Scratch, *, out: int, err: int, pass_fds: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Starts it in a session of its own; it ends with this process, however that ends. Raises FabricError."""
+    """Starts it in a session of its own; it ends with this process, however that ends, and `folder` after both. Raises FabricError."""
     try:
         return subprocess.Popen(  # noqa: S603 - our own program and arguments, no shell
             [sys.executable, "-I", str(Path(leash.__file__)), str(os.getpid()), *argv],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(env), pass_fds=pass_fds, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(env), pass_fds=(folder.lock, *pass_fds),
+            start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise FabricError(f"ansible-playbook cannot be started: {error.strerror}") from error

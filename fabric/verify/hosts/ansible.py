@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.targets.host.playbook import end, environment, inventory, joined, limit, playbook, program, reason, start
+from fabric.targets.host.scratch import Scratch, scratch
 
 PLAYBOOK = "validate_hosts.yml"
 MOST_BYTES = 8 << 20
@@ -38,13 +38,13 @@ def ask(job: Job) -> dict[str, dict[str, Any]]:
 
     Raises FabricError when Ansible could not begin.
     """
-    with tempfile.TemporaryDirectory(prefix="fabric-validate-") as name:
-        folder = Path(name)
+    with scratch("validate") as held:
+        folder = held.path
         (folder / "expect").mkdir()
         for host, text in job.expected.items():
             (folder / "expect" / host).write_bytes(text)
         with (folder / "said").open("w+b") as said:
-            code = _run(job, folder, said.fileno())
+            code = _run(job, held, said.fileno())
             said.seek(0)
             told = reason(said.read(1 << 16).decode("utf-8", "replace").splitlines())
         found = _results(folder / "tree", job.expected)
@@ -53,7 +53,8 @@ def ask(job: Job) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _run(job: Job, folder: Path, said: int) -> int:
+def _run(job: Job, held: Scratch, said: int) -> int:
+    folder = held.path
     variables = {
         "fabric_expect": str(folder / "expect"),
         "fabric_check_arguments": list(job.arguments),
@@ -62,7 +63,7 @@ def _run(job: Job, folder: Path, said: int) -> int:
     source = inventory(job.spec, job.spec.read_text(encoding="utf-8"), folder)
     argv = [program(), "-i", str(source), "--limit", limit(job.expected, folder)]
     argv += ["--forks", str(job.forks), "--extra-vars", json.dumps(variables), str(playbook(PLAYBOOK))]
-    process = start(argv, _environment(folder), out=said, err=said)
+    process = start(argv, _environment(folder), held, out=said, err=said)
     try:
         return process.wait(job.all_s)
     except subprocess.TimeoutExpired:
@@ -77,7 +78,8 @@ def _environment(folder: Path) -> dict[str, str]:
             "ANSIBLE_CALLBACKS_ENABLED": joined("ANSIBLE_CALLBACKS_ENABLED", "ansible.builtin.tree", ","),
             "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree"),
             "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.oneline",
-        }
+        },
+        folder,
     )
 
 

@@ -37,7 +37,7 @@ class Machines:
 
     def start(self, name: str, module: str, *args: str) -> None:
         argv = [sys.executable, "-m", module, "--host", "127.0.0.1", "--no-dashboard", *args]
-        env = {**os.environ, "TMPDIR": str(self.folder)}  # what a killed worker cannot remove goes with the test
+        env = {**os.environ, "TMPDIR": str(self.folder)}
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(argv, stdout=log, stderr=log, env=env, start_new_session=True)
 
@@ -128,6 +128,7 @@ def test_a_lost_machine_makes_its_hosts_unknown_and_another_goes_on(scene: Scene
     assert unknown == {"h03", "h04"}
     assert any(isinstance(event, Note) and "was lost: 2 hosts unknown" in event.text for event in scene.events)
     until(lambda: not Path(f"/proc/{broken[0][1]}").exists())  # its Ansible ended with it
+    until(lambda: not list(machines.folder.glob("fabric-scratch-*")))
     assert load_run(scene.folder / "state", "last").status == "complete"
 
 

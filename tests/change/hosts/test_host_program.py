@@ -89,15 +89,17 @@ one.apply()
 
 
 def test_kill_dash_nine_takes_ansible_along_and_can_be_resumed(scene: Any, tmp_path: Path) -> None:
-    env = {**os.environ, "TMPDIR": str(tmp_path)}  # what a killed process cannot remove goes with the test
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, env=env)
     try:
         one = scene(count=0)
         until(lambda: [run for run in one.runs() if run["kind"] == "apply" and "h02" in run["hosts"]])
+        assert list(tmp_path.glob("fabric-scratch-*"))
     finally:
         process.kill()
         process.wait()
     until(lambda: not [run for run in one.runs() if Path(f"/proc/{run['pid']}").exists()])
+    until(lambda: not list(tmp_path.glob("fabric-scratch-*")))  # spec and names of hosts stay nowhere
     record = load_run(one.folder / "state", "last")
     assert record.status == "interrupted"
     assert {d.name: d.result or d.step for d in record.devices.values()} == {
