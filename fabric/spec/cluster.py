@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from fabric.spec.addressing import Addressing, Bgp
 from fabric.spec.backend import Backend, InfinibandBackend, RoceBackend
 from fabric.spec.base import HostLabel, Model
+from fabric.spec.collectives import Collectives
 from fabric.spec.forwarding import Cabling, LoadBalancing, Mtu
 from fabric.spec.hosts import Hosts
 from fabric.spec.management import FbossSettings, Management, Secret
@@ -37,6 +38,7 @@ class ClusterSpec(Model):
     management: Management | None = Field(None, description="Management plane; wanted for RoCE.")
     storage: list[StorageMount] = Field(default_factory=list, max_length=32, description="What every GPU host mounts.")
     scheduler: Slurm | None = Field(None, description="Scheduler, or null for none.")
+    collectives: Collectives = Field(default_factory=Collectives, description="Collective checks.")
     fboss: FbossSettings = Field(default_factory=FbossSettings, description="FBOSS particulars.")
     overrides: list[Override] = Field(default_factory=list, description="Differences of single devices.")
     state: list[State] = Field(
