@@ -40,6 +40,12 @@ def cannot(verb: str, path: Path | str, error: OSError) -> FabricError:
 def write_temporary(folder: str, name: str, content: bytes, mode: int, *, fsync: bool = False) -> str:
     """Writes `content` to a new temporary file in `folder`, for the target `name`; its path. Raises OSError, and leaves nothing."""
     path = f"{folder}/{TMP_PREFIX}{os.getpid()}-{name}"[: len(folder) + 1 + 255]
+    write_new(path, content, mode, fsync=fsync)
+    return path
+
+
+def write_new(path: str, content: bytes, mode: int, *, fsync: bool = False) -> None:
+    """Writes `content` to the file `path` of a run's own (temporary, or in a temporary folder). Raises OSError, and leaves nothing."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         view = memoryview(content)
@@ -54,7 +60,6 @@ def write_temporary(folder: str, name: str, content: bytes, mode: int, *, fsync:
         raise
     finally:
         os.close(handle)
-    return path
 
 
 def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fabric import __version__
 from fabric.change.files import read_regular
@@ -18,9 +19,11 @@ LIMIT = 512 << 20
 """Bytes; 350,000 GPUs need about 30 MB."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One file of the tree: `path` relative to the tree's top, what its bytes hash to, and whose it is."""
+class Row(NamedTuple):
+    """One file of the tree: `path` relative to the tree's top, what its bytes hash to, and whose it is.
+
+    A tuple: thousands come back from the workers, and it is pickled twice as fast as a dataclass.
+    """
 
     path: str
     sha256: str
@@ -42,7 +45,7 @@ class Manifest:
     def dump(self) -> bytes:
         """The file's bytes; one line a file, sorted, so that a diff of two manifests is readable."""
         head = {"schema": SCHEMA, "tool_version": self.tool_version, "spec_sha256": self.spec_sha256}
-        lines = [f" {json.dumps(path)}: {_row_json(self.rows[path])}" for path in sorted(self.rows)]
+        lines = [f" {_quoted(path)}: {_row_json(self.rows[path])}" for path in sorted(self.rows)]
         body = ",\n".join(lines)
         return (json.dumps(head)[:-1] + ', "files": {\n' + body + "\n}}\n").encode()
 
@@ -55,10 +58,10 @@ class Manifest:
 
 
 def _row_json(row: Row) -> str:
-    return json.dumps(
-        {"sha256": row.sha256, "size": row.size, "device": row.device, "role": row.role, "target": row.target,
-         "mode": f"{row.mode:04o}"}
-    )  # fmt: skip
+    return (
+        f'{{"sha256": {_quoted(row.sha256)}, "size": {row.size}, "device": {_quoted(row.device)}, '
+        f'"role": {_quoted(row.role)}, "target": {_quoted(row.target)}, "mode": "{row.mode:04o}"}}'
+    )
 
 
 def load_manifest(folder: Path) -> Manifest | None:

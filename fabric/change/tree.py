@@ -1,6 +1,7 @@
 """The rendered tree on disk: `DIR/<device>/<path on the device>` and `DIR/manifest.json`.
 
-Kill -9 at any moment leaves each file either as it was or complete: files are written aside and renamed. The manifest comes last,
+Kill -9 at any moment leaves each file either as it was or complete: files are written aside and renamed, those of a device that has no
+folder yet all at once, with their folder. The manifest comes last,
 after the file system is synced: a manifest on disk means that all it lists is on disk. What a killed run had begun stands in a
 journal, so that the next run knows those files as ours.
 """
@@ -19,7 +20,7 @@ from fabric.change.manifest import Manifest, Row, merge
 from fabric.change.paths import MANIFEST, device_problem
 from fabric.change.pool import Progress, default_workers, run_chunks
 from fabric.change.tree_scan import JOURNAL, Found, locked, open_folder, scan
-from fabric.change.tree_work import ChunkResult, TreeWorker, prune
+from fabric.change.tree_work import ChunkResult, TreeWorker, prune, remove_leftover
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
 
@@ -60,7 +61,9 @@ def write_tree(
     with open_folder(out), locked(out) as handle:
         found = scan(out, names, whole=whole)
         _begin(out, found)
-        results = _write(TreeWorker(job, out, targets), names, handle, workers or default_workers(), progress)
+        results = _write(
+            TreeWorker(job, out, targets, found.folders), names, handle, workers or default_workers(), progress
+        )
         rows = [row for result in results for row in result.rows]
         scope = _scope(found, set(names), targets, whole=whole)
         removed = _remove(out, scope - {row.path for row in rows}, found.files)
@@ -95,7 +98,7 @@ def _begin(out: Path, found: Found) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
         for leftover in found.leftovers:
-            (out / leftover).unlink(missing_ok=True)
+            remove_leftover(out / leftover)
     except OSError as error:
         raise cannot("write to the folder", out, error) from error
 

@@ -24,13 +24,14 @@ _JOURNAL_LIMIT = 1 << 30
 class Found:
     """The folder before the run: what we own (manifest, journal of a killed run), and the files that are there.
 
-    `files` and `leftovers` (temporary files of a killed run) are relative to the folder; `foreign` are names at its top that are
-    no device's and nobody's we know.
+    `files` and `leftovers` (temporary files and folders of a killed run) are relative to the folder; `folders` are the devices that
+    have one; `foreign` are names at its top that are no device's and nobody's we know.
     """
 
     manifest: Manifest | None = None
     journal: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
     leftovers: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
@@ -101,6 +102,7 @@ def scan(out: Path, devices: Collection[str], *, whole: bool) -> Found:
             name = entry.name
             if name in ours:
                 _refuse_odd(out, name, entry)
+                found.folders.add(name)
                 _walk(out, name, found)
             elif name.startswith(TMP_PREFIX) and name != JOURNAL:
                 found.leftovers.append(name)

@@ -286,6 +286,44 @@ def test_full_disk_keeps_the_old_files(tmp_path: Path, monkeypatch: pytest.Monke
     assert {k: v for k, v in listing(tmp_path).items() if "fabric-tmp" not in k} == before
 
 
+def test_a_new_device_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = files.write_new
+    calls = iter(range(100))
+
+    def full(*arguments: object) -> None:
+        assert not (tmp_path / "rtsw2").exists()
+        if next(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(*arguments)  # type: ignore[arg-type]
+
+    write_tree(FakeJob({"rtsw1": {AGENT: "{}"}}), tmp_path)
+    before = listing(tmp_path)
+    monkeypatch.setattr(tree_work, "write_new", full)
+    both = FakeJob({"rtsw1": {AGENT: "{}"}, "rtsw2": {AGENT: "{}", BGP: "{}"}})
+    with pytest.raises(FabricError) as failed:
+        write_tree(both, tmp_path)
+    assert str(failed.value) == f"cannot write {tmp_path}/rtsw2{BGP}: no space left on the device"
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "rtsw1", ".fabric-tmp-journal"}
+    assert counts(write_tree(both, tmp_path)) == (2, 1, 0)
+    assert listing(tmp_path) == before | {f"rtsw2{AGENT}": "{}", f"rtsw2{BGP}": "{}"}
+
+
+def test_folders_of_a_killed_run_go_and_links_are_not_followed(tmp_path: Path) -> None:
+    out, mine = tmp_path / "out", tmp_path / "mine"
+    job = FakeJob({"rtsw1": {AGENT: "{}"}})
+    write_tree(job, out)
+    half = out / ".fabric-tmp-1-0/etc"
+    half.mkdir(parents=True)
+    (half / "half").write_text("{")
+    mine.mkdir()
+    (mine / "notes").write_text("mine")
+    (half / "link").symlink_to(mine)
+    (out / ".fabric-tmp-1-1").symlink_to(mine)
+    assert counts(write_tree(job, out)) == (0, 1, 0)
+    assert {path.name for path in out.iterdir()} == {"manifest.json", "rtsw1"}
+    assert (mine / "notes").read_text() == "mine"
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB of its own; skips where we may not mount one."""
