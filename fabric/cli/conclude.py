@@ -1,0 +1,108 @@
+"""How every `fabric validate` ends: its outcome into the history, the files that were asked for, the report; then the exit code.
+
+Every kind of validate hands over one `Outcome` here, so that none can be missing in the history or the HTML page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fabric.change.clock import run_id, stamp
+from fabric.change.files import write_atomic
+from fabric.cli.common import json_option
+from fabric.cli.live import state_folder
+from fabric.errors import FabricError
+from fabric.verify import report
+from fabric.verify.junit import junit_xml
+from fabric.verify.outcome import Outcome
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    json_option,
+    click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML."),
+    click.option(
+        "--full", is_flag=True, help="Show evidence, every unknown and every pass; with --ping-by ping all pairs."
+    ),
+    click.option("--no-history", is_flag=True, help="Leave this run out of the history (see fabric history)."),
+)
+
+
+def report_options(command: F) -> F:
+    """--json, --junit, --full, --no-history."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be made of an outcome. `began`: when the run began, seconds since 1970."""
+
+    spec: Path
+    began: float
+    state: Path | None = None
+    as_json: bool = False
+    full: bool = False
+    junit: Path | None = None
+    history: bool = True
+
+
+def wanted(spec: Path, began: float, options: dict[str, Any]) -> Wanted:
+    """By the command's options; takes those of `report_options` out of them, and leaves --state and --full."""
+    as_json, junit, left_out = options.pop("as_json"), options.pop("junit"), options.pop("no_history")
+    return Wanted(spec, began, options["state"], as_json, options["full"], junit, not left_out)
+
+
+def selection(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """What narrows a run, as it was asked for: patterns of devices, roles, zones, checks."""
+    names = (("devices", "--device"), ("roles", "--role"), ("zones", "--zone"), ("only", "--only"), ("skip", "--skip"))
+    return tuple(f"{flag} {value}" for name, flag in names for value in options.get(name) or ())
+
+
+def conclude(outcome: Outcome, want: Wanted) -> int:
+    """Keeps, writes and prints the outcome; the exit code is that of the findings, whatever becomes of the history."""
+    if want.history:
+        _keep(outcome, want)
+    if want.junit is not None:
+        write_atomic(want.junit, junit_xml(outcome.findings, outcome.cluster))
+    if want.as_json:
+        document = report.document(outcome.findings, str(want.spec), outcome.checks)
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        for line in report.lines(outcome.findings, full=want.full):
+            click.secho(line, fg=_colour(line))
+    return report.exit_code(outcome.findings)
+
+
+def _keep(outcome: Outcome, want: Wanted) -> None:
+    """Into the history. What cannot be kept is one line: the report is worth more than its copy."""
+    from fabric import __version__
+    from fabric.verify.history import Stamp, history_file, record
+
+    state = state_folder(want.spec, want.state)
+    try:
+        when = Stamp(run_id(want.began), stamp(want.began), __version__, str(want.spec), spec_hash(want.spec))
+        record(history_file(state, outcome.cluster), when, outcome)
+    except FabricError as error:
+        hint = f" (hint: {error.hint})" if error.hint else ""
+        click.secho(f"WARNING: this run is not in the history: {error.message}{hint}", fg="yellow", err=True)
+
+
+def spec_hash(spec: Path) -> str:
+    """SHA-256 (hex) of the spec's bytes; FabricError when it cannot be read any more."""
+    from fabric.spec.yaml_read import read_bytes
+
+    return hashlib.sha256(read_bytes(spec)).hexdigest()
+
+
+def _colour(line: str) -> str | None:
+    word = line.partition(" ")[0]
+    return {"FAIL": "red", "WARN": "yellow", "unknown": "yellow", "WARNING:": "yellow"}.get(word)
