@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from fabric.catalog.asic import AsicModel, BufferSet
 from fabric.catalog.base import CatalogError, Model
 from fabric.catalog.chassis import LineCard
+from fabric.catalog.collectives import CollectiveTable
 from fabric.catalog.distribution import DistributionModel
 from fabric.catalog.nccl import HostSettings, NcclTable
 from fabric.catalog.parts import CableModel, HostModel, NicModel, RackModel
@@ -116,6 +117,10 @@ class Catalog:
     def nccl(self) -> NcclTable:
         """NCCL's settings by name."""
         return self._table("nccl.yaml", NcclTable)
+
+    def collectives(self) -> CollectiveTable:
+        """What collectives must reach."""
+        return self._table("collectives.yaml", CollectiveTable)
 
     def host_settings(self) -> HostSettings:
         """Kernel settings of GPU hosts."""
