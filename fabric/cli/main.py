@@ -21,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "fabric.cli.export:export",
         "The design in the forms of other tools: containerlab, ibdiagnet, UFM, Slurm, ibsim.",
     ),
+    "history": (
+        "fabric.cli.history:history",
+        "What every validate found: of a part, of repeat offenders, since the last good run.",
+    ),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),

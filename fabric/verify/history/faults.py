@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fabric.verify.history.names import LINK, device_of, ends_of
+from fabric.verify.history.names import device_of, ends_of
 from fabric.verify.history.store import History, Run
 
 
@@ -69,11 +69,11 @@ def told_in(history: History, runs: Sequence[Run], where: str = "", values: Iter
 def _each(told: Told) -> list[Told]:
     """A finding for each device when its subject only sums them up (`gt0001, gt0002 and 7 more: GPU 3`), so that runs can be compared."""
     names, _, unit = told.subject.partition(": ")
-    same = {device_of(end) for end in ends_of(names)} <= set(told.devices)
-    if not told.devices or LINK in names or (same and len(told.devices) > 1 and not unit and ":" in names):
+    ends = ends_of(names)
+    if not told.devices or any(":" in end for end in ends):
         return [told]
     measured = f"{unit}: {told.measured}" if unit else told.measured
-    if same and len(told.devices) == 1:
+    if len(ends) == 1 and names in told.devices:
         return [replace(told, subject=names, measured=measured)]
     return [replace(told, subject=device, devices=(device,), measured=measured) for device in told.devices]
 
