@@ -1,0 +1,251 @@
+"""One run of an nccl-tests program, however it was recorded, and the measurement that several repeats of it make.
+
+Facts: reference hosts.md sections 3.1 to 3.3 (nccl-tests 2.19.6 and older).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fabric.verify.collectives.model import Measurement, Stage, State
+from fabric.words import counted
+
+UNKNOWN = "unknown"
+"""The collective of a run that does not say what it was: old releases without the command that started them."""
+
+SUMMED = ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
+"""Collectives whose size is that of all ranks together: count x ranks x size of an element (hosts.md 3.3)."""
+
+_BUS: Mapping[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    **dict.fromkeys((*SUMMED, "alltoallv"), lambda n: (n - 1) / n),
+    **dict.fromkeys(("broadcast", "reduce", "sendrecv", "hypercube"), lambda _: 1.0),
+}
+"""Bus bandwidth by algorithm bandwidth, of n ranks (hosts.md 3.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One line of `Using devices`: the rank, its group (0 without a split), its host, the GPU's index and PCI address."""
+
+    rank: int
+    group: int
+    host: str
+    device: int
+    bus: str
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """The out-of-place or the in-place half of a row: microseconds, GB/s; `wrong` elements, None when nothing was checked.
+
+    A number that is not finite (nan, inf) is None.
+    """
+
+    time_us: float | None
+    algbw: float | None
+    busbw: float | None
+    wrong: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One size: bytes, elements, their type, the reduction (`none` without one)."""
+
+    size: int
+    count: int
+    type: str
+    redop: str
+    oop: Half | None
+    inplace: Half | None
+
+    @property
+    def busbw(self) -> float | None:
+        """Bus bandwidth in GB/s: out of place, or in place where there is nothing else."""
+        for half in (self.oop, self.inplace):
+            if half is not None and half.busbw is not None:
+                return half.busbw
+        return None
+
+    @property
+    def wrong(self) -> int | None:
+        """Wrong elements of both halves; None when neither was checked."""
+        counts = [half.wrong for half in (self.oop, self.inplace) if half is not None and half.wrong is not None]
+        return sum(counts) if counts else None
+
+
+@dataclass(frozen=True, slots=True)
+class NcclRun:
+    """What one run printed. `nranks` of one group, 0 when no device was listed; `groups`: how many groups ran at the same time.
+
+    With several groups, a run that could be given to one of them has only its devices; else `groups` > 1, and the rows stand for all
+    of them together. `complete`: it was printed to its end, every row could be read, and no failure was told. `out_of_bounds`: how many
+    values, and whether that was OK. `average` is over all sizes and both halves: never a gate.
+    """
+
+    collective: str
+    nranks: int
+    devices: tuple[Device, ...]
+    rows: tuple[Row, ...]
+    out_of_bounds: tuple[int, bool] | None
+    average: float | None
+    complete: bool
+    failures: tuple[str, ...] = ()
+    version: str = ""
+    source: str = ""
+    groups: int = 1
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Its hosts in rank order."""
+        return tuple(dict.fromkeys(device.host for device in self.devices))
+
+    @property
+    def rails(self) -> tuple[int, ...]:
+        """The one GPU index that every host took part with; empty when hosts took part with several."""
+        indexes = {device.device for device in self.devices}
+        return tuple(indexes) if len(indexes) == 1 and len(self.devices) == len(self.hosts) else ()
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest row that has a bandwidth; 0 without any."""
+        return max((row.size for row in self.rows if row.busbw is not None), default=0)
+
+    @property
+    def wrong(self) -> int | None:
+        """Wrong elements over all rows; None when nothing was checked."""
+        counts = [row.wrong for row in self.rows if row.wrong is not None]
+        return sum(counts) if counts else None
+
+
+def busbw_factor(collective: str, nranks: int) -> float | None:
+    """Bus bandwidth divided by algorithm bandwidth; None for a collective that is not known or fewer than 1 rank (hosts.md 3.3)."""
+    factor = _BUS.get(collective)
+    return None if factor is None or nranks < 1 else factor(nranks)
+
+
+def fits(row: Row, collective: str, nranks: int, *, slack: float, timed: bool = True) -> bool:
+    """Whether the numbers of a row agree with each other, so far as they can be checked; `slack` is the relative error of printing.
+
+    A row that was mixed with another line on its way may look whole: then time, bandwidths and size contradict each other.
+    `timed`: the time is that of the operation (not with -C, which prints the CPU's).
+    """
+    factor = busbw_factor(collective, nranks)
+    for half in (row.oop, row.inplace):
+        if half is None or half.algbw is None or half.busbw is None:
+            continue
+        if min(half.algbw, half.busbw) < 0 or (half.time_us is not None and half.time_us < 0):
+            return False
+        # 0.02 GB/s: two roundings of 0.01, which is all that small messages show
+        if factor is not None and abs(half.algbw * factor - half.busbw) > half.busbw * slack + 0.02:
+            return False
+        if timed and half.time_us and collective not in ("hypercube", "alltoallv"):
+            rate = row.size / half.time_us / 1e3
+            if abs(rate - half.algbw) > max(rate, half.algbw) * slack + 0.02:
+                return False
+    return True
+
+
+def sharpened(row: Row, collective: str, nranks: int, timely: tuple[bool, bool]) -> Row:
+    """The row with bandwidths from size and time where the time was printed more exactly (`timely`, of each half).
+
+    Two decimals of a GB/s are nothing at the speeds of a lab: 0.02 may be 0.015 or 0.025.
+    """
+    factor = busbw_factor(collective, nranks)
+    if factor is None or not any(timely) or collective in ("hypercube", "alltoallv"):
+        return row
+
+    def sharp(half: Half | None, timed: bool) -> Half | None:
+        if half is None or not timed or not half.time_us or half.busbw is None:
+            return half
+        rate = row.size / half.time_us / 1e3
+        return replace(half, algbw=rate, busbw=rate * factor)
+
+    return replace(row, oop=sharp(row.oop, timely[0]), inplace=sharp(row.inplace, timely[1]))
+
+
+def guess(rows: Iterable[Row], nranks: int) -> str:
+    """The collective whose factor and size are those of the rows, when only one is; else UNKNOWN."""
+    rows = [row for row in rows if row.oop and row.oop.busbw and row.oop.algbw and row.oop.busbw > 1]
+    if nranks < 3 or not rows:
+        return UNKNOWN  # of two ranks, all factors are near 1 or equal
+    ratios = [half.busbw / half.algbw for row in rows if (half := row.oop) and half.busbw and half.algbw]
+    factor = busbw_factor("all_reduce", nranks) or 0.0
+    return "all_reduce" if all(math.isclose(ratio, factor, rel_tol=0.02) for ratio in ratios) else UNKNOWN
+
+
+def measurement_of(
+    runs: NcclRun | Sequence[NcclRun],
+    *,
+    stage: Stage,
+    hosts: tuple[str, ...] = (),
+    rails: tuple[int, ...] | None = None,
+    test: str = "",
+    source: str = "",
+) -> Measurement:
+    """All repeats of one run as a measurement: bus bandwidth of each at the largest size, never the average over sizes.
+
+    `hosts`, `rails`, `test`: of whoever started it; else what the run says of itself. Wrong or out-of-bounds data, a failure,
+    or an end in the middle make it `broken`; a run that printed no row and no failure of the transport was `unmade`.
+    """
+    repeats = (runs,) if isinstance(runs, NcclRun) else tuple(runs)
+    first = repeats[0] if repeats else None
+    size = max((run.largest for run in repeats), default=0)
+    told = Measurement(
+        stage,
+        test or (first.collective if first else UNKNOWN),
+        hosts or (first.hosts if first else ()),
+        rails if rails is not None else (first.rails if first else ()),
+        size=size,
+        wrong=_sum(run.wrong for run in repeats),
+        source=source or (first.source if first else ""),
+    )
+    judged = [_judge(run, size) for run in repeats] or [("unmade", "nothing was printed")]
+    for state in ("broken", "unmade"):
+        reasons = [reason for found, reason in judged if found == state]
+        if reasons:
+            among = f"{len(reasons)} of {counted(len(judged), 'repeat')}: " if len(judged) > 1 else ""
+            return replace(told, state=state, reason=among + reasons[0])
+    return replace(told, values=tuple(value for run in repeats for value in _values(run, size)))
+
+
+def _values(run: NcclRun, size: int) -> list[float]:
+    return [row.busbw for row in run.rows if row.size == size and row.busbw is not None]
+
+
+def _judge(run: NcclRun, size: int) -> tuple[State, str]:
+    """The state of one repeat, and why."""
+    if run.wrong:
+        return "broken", f"{counted(run.wrong, 'element')} with wrong data"
+    if run.out_of_bounds is not None and not run.out_of_bounds[1]:
+        return "broken", f"{counted(run.out_of_bounds[0], 'value')} out of bounds"
+    transport = [text for text in run.failures if not _unmade(text)]
+    if transport:
+        return "broken", transport[0]
+    if not run.rows:
+        return "unmade", run.failures[0] if run.failures else "it printed no result"
+    if not run.complete:
+        return "broken", run.failures[0] if run.failures else "it ended before its last lines"
+    if run.largest < size:
+        return "broken", f"it reached {run.largest:,} of {size:,} bytes"
+    return "ok", ""
+
+
+NEVER_BEGAN = (
+    "invalid number of gpus", "command not found", "no such file", "unable to launch", "not enough slots", "permission denied",
+    "could not resolve", "invalid account", "requested nodes are busy", "no devices found", "no cuda-capable device",
+    "cannot be told apart",
+)  # fmt: skip
+"""Words of failures that say that the test never began: of the program, of Slurm, of Open MPI, of a shell."""
+
+
+def _unmade(text: str) -> bool:
+    lower = text.lower()
+    return any(words in lower for words in NEVER_BEGAN)
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

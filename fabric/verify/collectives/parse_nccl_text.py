@@ -1,0 +1,332 @@
+"""nccl-tests' text output -> NcclRun: old and new columns, launcher labels, several groups, several runs in one file, crashes.
+
+A row counts only when it is whole and its numbers agree with each other; all else is dropped and the run is not complete.
+Facts: reference hosts.md section 3.1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fabric.errors import FabricError
+from fabric.verify.collectives.launcher_lines import Line, lines_of
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Row, fits, guess, sharpened
+
+MAX_TEXT = 64 << 20
+MAX_KEPT = 200
+"""Failures of one run that are kept: a job of thousands of ranks says the same thousands of times."""
+
+COARSE = 5e-3
+"""A relative error of a printed bandwidth above which its time is asked instead: three digits and more leave less."""
+
+_VERSION = re.compile(r"# nccl-tests version (\S{1,40})")
+_STARTING = re.compile(r"# Collective test starting: (\w{1,40}?)(?:_perf)?(?:\.exe)?\s*$")
+_THREADS = re.compile(r"# ?nThread (\d{1,4}) nGpus (\d{1,4}) ")
+_DEVICE = re.compile(
+    r"#\s+Rank\s+(\d{1,7})(?:\s+Group\s+(\d{1,7}))?\s+Pid\s+\d+\s+on\s+(\S{1,255})\s+device\s+(\d{1,4})\s+\[([0-9A-Za-z:.]{1,20})\]"
+)
+_HEADER = re.compile(r"#\s+size\s+count\s+type\b")
+_BOUNDS = re.compile(r"#?\s*Out of bounds values\s*:\s*(\d{1,18})\s+(OK|FAILED)\b")
+_AVERAGE = re.compile(r"#?\s*Avg bus bandwidth\s*:\s*([0-9.e+-]{1,30})(?:\s|$)")
+_ERROR = re.compile(r"# error: (.{1,400})")
+_COMMAND = re.compile(
+    r"(?:^|[\s/])(all_gather|all_reduce|reduce_scatter|alltoallv?|sendrecv|broadcast|reduce|gather|scatter|hypercube)_perf\b"
+)
+_FAILURE = re.compile(
+    r"Test NCCL failure|Test CUDA failure|Test failure|Test timeout|Invalid number of GPUs|"
+    r"(?:srun|slurmstepd): error:|unable to launch|not enough slots|command not found|No such file or directory|"
+    r"mpirun noticed that process|prterun noticed that process|exited on signal|CANCELLED AT|DUE TO TIME LIMIT|no cuda-capable device"
+)  # fmt: skip
+_WHOLE_COUNTS = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
+"""How every data row begins, and no other line."""
+
+_NUMBER = re.compile(r"-?(?:\d{1,18}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?|nan|inf)\Z", re.IGNORECASE)
+_INTEGER = re.compile(r"\d{1,18}\Z")
+_STAMP = (re.compile(r"\d{4}-\d\d-\d\d\Z"), re.compile(r"\d\d:\d\d:\d\d\Z"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """A row, the relative error that its printing leaves, and for each half whether its time says more than its bandwidth."""
+
+    row: Row
+    slack: float
+    timely: tuple[bool, bool]
+
+
+@dataclass(slots=True)
+class _Builder:
+    """One run of one stream while it is read."""
+
+    tag: int | None
+    version: str = ""
+    collective: str = ""
+    threads: int = 0
+    devices: list[Device] = field(default_factory=list)
+    rows: list[_Printed] = field(default_factory=list)
+    dropped: int = 0
+    bounds: tuple[int, bool] | None = None
+    average: float | None = None
+    failures: list[str] = field(default_factory=list)
+    errors_column: bool = False
+    cpu_time: bool = False
+
+    @property
+    def began(self) -> bool:
+        return bool(self.threads or self.devices or self.rows or self.dropped or self.bounds)
+
+
+def parse_nccl_text(text: str, *, source: str, collective: str = "") -> NcclRun:
+    """The one run of a text; FabricError when it holds none, or several (`parse_nccl_runs` takes those).
+
+    `collective` is said by whoever started it; else the run, or the command in the text, says it.
+    """
+    runs = parse_nccl_runs(text, source=source, collective=collective)
+    if len(runs) != 1:
+        found = "no output of nccl-tests" if not runs else f"{len(runs)} runs of nccl-tests, not one"
+        raise FabricError(f"{source}: {found}")
+    return runs[0]
+
+
+def parse_nccl_runs(text: str, *, source: str, collective: str = "") -> tuple[NcclRun, ...]:
+    """Every run of a text, in order of their first lines; of a run in groups, one for each group whose lines are labelled.
+
+    A text with failures and without any run gives one run without rows. Empty without both.
+    """
+    if len(text) > MAX_TEXT:
+        raise FabricError(
+            f"{source}: {len(text):,} characters of nccl-tests output, more than the {MAX_TEXT:,} that are read"
+        )
+    reader = _Reader(collective)
+    for line in lines_of(text):
+        reader.take(line)
+    return tuple(_finish(builder, reader, source) for builder in reader.done())
+
+
+class _Reader:
+    """Sorts lines into streams by their label, and streams into runs."""
+
+    def __init__(self, collective: str) -> None:
+        self.said = collective
+        self.command = ""
+        self.open: dict[int | None, _Builder] = {}
+        self.closed: list[_Builder] = []
+        self.strays: list[str] = []
+
+    def take(self, line: Line) -> None:
+        text = line.text
+        if _WHOLE_COUNTS.match(text):
+            self._row(line)
+            if broken := _FAILURE.search(text):
+                self._failure(text[broken.start() :], line.tag)
+        elif text.lstrip().startswith("#") or "Out of bounds values" in text or "Avg bus bandwidth" in text:
+            self._comment(line)
+        elif _FAILURE.search(text):
+            self._failure(text.strip(), line.tag)
+        elif not self.command and (found := _COMMAND.search(text)):
+            self.command = found[1]
+
+    def _at(self, tag: int | None) -> _Builder:
+        if tag not in self.open:
+            self.open[tag] = _Builder(tag)
+            self.closed.append(self.open[tag])
+        return self.open[tag]
+
+    def _fresh(self, tag: int | None, *, after: bool) -> _Builder:
+        """The stream's run; a new one when `after` says that the old one is over."""
+        if after:
+            self.open.pop(tag, None)
+        return self._at(tag)
+
+    def _row(self, line: Line) -> None:
+        builder = self._at(line.tag)
+        row = _row_of(line.text, errors_column=builder.errors_column) if line.whole else None
+        if row is None:
+            builder.dropped += 1
+        else:
+            builder.rows.append(row)
+
+    def _comment(self, line: Line) -> None:
+        text, tag = line.text.strip(), line.tag
+        now = self.open.get(tag)
+        if not line.whole:
+            return  # a cut line may hold a cut number
+        if found := _DEVICE.match(text):
+            # a rank that is listed already begins another run
+            rank = int(found[1])
+            again = now is not None and any(rank == device.rank for device in now.devices[:1])
+            self._fresh(tag, after=again).devices.append(
+                Device(rank, int(found[2] or 0), found[3], int(found[4]), found[5])
+            )
+        elif found := _VERSION.match(text):
+            self._fresh(tag, after=now is not None and now.began).version = found[1]
+        elif found := _STARTING.match(text):
+            self._fresh(tag, after=now is not None and now.began).collective = found[1]
+        elif found := _THREADS.match(text):
+            self._fresh(tag, after=now is not None and now.began).threads = int(found[1]) * int(found[2])
+        elif _HEADER.match(text):
+            builder = self._at(tag)
+            builder.errors_column = "#wrong" not in text and "error" in text
+            builder.cpu_time = "cputime" in text
+        elif found := _BOUNDS.match(text):
+            self._at(tag).bounds = (int(found[1]), found[2] == "OK")
+        elif found := _AVERAGE.match(text):
+            self._at(tag).average = _finite(found[1])
+        elif found := _ERROR.match(text):
+            self._failure(found[1].strip(), tag)
+
+    def _failure(self, text: str, tag: int | None) -> None:
+        """Failures come from any rank; they belong to the run that is being printed."""
+        began = self.open.get(tag) or next(reversed(self.open.values()), None)
+        kept = self.strays if began is None else began.failures
+        if len(kept) < MAX_KEPT and text[:400] not in kept:
+            kept.append(text[:400])
+
+    def done(self) -> list[_Builder]:
+        """The runs that hold something."""
+        runs = [builder for builder in self.closed if builder.began]
+        stray = list(dict.fromkeys([*self.strays, *(text for b in self.closed if not b.began for text in b.failures)]))
+        if not stray:
+            return runs
+        if runs:
+            runs[0].failures[:0] = stray
+            return runs
+        return [_Builder(None, failures=stray)]
+
+
+def _row_of(text: str, *, errors_column: bool) -> _Printed | None:
+    """A data row; None for what is no whole row.
+
+    12 columns: old, without root; 13: new; 8 more with -I; 2 more, date and time, with -S.
+    """
+    words = text.split()
+    if len(words) in (14, 15, 22, 23) and all(
+        pattern.match(word) for pattern, word in zip(_STAMP, words[-2:], strict=True)
+    ):
+        words = words[:-2]
+    old = len(words) in (12, 20)
+    if len(words) not in (12, 13, 20, 21) or not all(map(_INTEGER.match, words[:2])):
+        return None
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,19}", words[2]) or not re.fullmatch(r"[a-z]\w{0,19}", words[3]):
+        return None
+    if not old and not re.fullmatch(r"-?\d{1,7}", words[4]):
+        return None
+    numbers = words[4:] if old else words[5:]
+    width = len(numbers) // 2
+    halves = [_half(numbers[at : at + width], errors=old or errors_column) for at in (0, width)]
+    if halves[0] is None and halves[1] is None:
+        return None
+    if any(half is None and not _blank(numbers[at : at + width]) for half, at in zip(halves, (0, width), strict=True)):
+        return None
+    slacks = [[_slack(word) for word in numbers[at : at + 3]] for at in (0, width)]
+    row = Row(int(words[0]), int(words[1]), words[2], words[3], halves[0], halves[1])
+    timely = [time < busbw and busbw > COARSE for time, _, busbw in slacks]
+    return _Printed(row, max(map(max, slacks)), (timely[0], timely[1]))
+
+
+def _blank(words: list[str]) -> bool:
+    return all(word == "N/A" for word in words)
+
+
+def _half(words: list[str], *, errors: bool) -> Half | None:
+    """Time, two bandwidths, wrong (and four times of -I); None when one of them is no number."""
+    *numbers, wrong = words[:4]
+    if not all(map(_NUMBER.match, [*numbers, *words[4:]])):
+        return None
+    if wrong != "N/A" and not _NUMBER.match(wrong):
+        return None
+    counted = None if errors or wrong == "N/A" else _finite(wrong)
+    time_us, algbw, busbw = map(_finite, numbers)
+    return Half(time_us, algbw, busbw, None if counted is None else round(counted))
+
+
+def _finite(word: str) -> float | None:
+    try:
+        value = float(word)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _slack(word: str) -> float:
+    """Twice the relative error that the printing of a number leaves: `1e+03` may be 950 to 1,050, `255.65` is near exact."""
+    digits, _, exponent = word.lower().partition("e")
+    whole, _, fraction = digits.partition(".")
+    if not exponent:
+        return 1e-3 + _share(0.5 * 10.0 ** -len(fraction), digits)
+    return 1e-3 + _share(0.5 * 10.0 ** -len(fraction), digits if whole else "1")
+
+
+def _share(error: float, digits: str) -> float:
+    value = _finite(digits)
+    return 2 * error / value if value else 0.0
+
+
+def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
+    devices, groups = _members(builder, reader.closed)
+    nranks = _ranks(devices, groups)
+    rows = tuple(printed.row for printed in builder.rows)
+    collective = reader.said or builder.collective or reader.command or guess(rows, nranks)
+    # in groups of unequal size, no one factor is right for all
+    known = collective if nranks else UNKNOWN
+    kept = [
+        sharpened(printed.row, known, nranks, printed.timely) if not builder.cpu_time else printed.row
+        for printed in builder.rows
+        if fits(printed.row, known, nranks, slack=printed.slack, timed=not builder.cpu_time)
+    ]
+    failures = list(builder.failures)
+    if len(kept) < len(rows):
+        failures.append(
+            f"{len(rows) - len(kept)} of {len(rows)} rows contradict themselves: time, size and bandwidths do not agree"
+        )
+    if groups > 1 and len({(row.size, row.type, row.redop) for row in kept}) < len(kept):
+        kept = []
+        failures.append(
+            f"the rows of {groups} groups cannot be told apart: start it with srun --label or mpirun --tag-output"
+        )
+    complete = builder.bounds is not None and not builder.dropped and not failures and bool(kept)
+    return NcclRun(
+        collective, nranks, tuple(devices), tuple(kept), builder.bounds, builder.average, complete, tuple(failures),
+        builder.version, source, groups,
+    )  # fmt: skip
+
+
+def _members(builder: _Builder, all_runs: list[_Builder]) -> tuple[list[Device], int]:
+    """The devices that the rows of a run are of, and in how many groups they ran.
+
+    Only the first rank lists devices, of all groups. Where every group prints its own rows, the label says whose they are.
+    """
+    place = all_runs.index(builder)
+    lists = builder if builder.devices else next((run for run in reversed(all_runs[:place]) if run.devices), None)
+    if lists is None:
+        return [], 1
+    by_group: dict[int, list[Device]] = {}
+    for device in lists.devices:
+        by_group.setdefault(device.group, []).append(device)
+    tellers = [run for run in all_runs if run.rows and run.tag is not None]
+    if len(by_group) > 1 and builder.tag is not None and len(tellers) > 1:
+        first = builder.tag * max(lists.threads, 1)
+        mine = next((device.group for device in lists.devices if device.rank == first), None)
+        if mine is not None:
+            return by_group[mine], 1
+    return lists.devices, len(by_group)
+
+
+def _ranks(devices: Iterable[Device], groups: int) -> int:
+    """Ranks of one group; 0 when groups differ in size."""
+    sizes: dict[int, int] = {}
+    for device in devices:
+        sizes[device.group] = sizes.get(device.group, 0) + 1
+    if groups == 1:
+        return sum(sizes.values())
+    return next(iter(sizes.values())) if len(set(sizes.values())) == 1 else 0
+
+
+def is_nccl_text(text: str) -> bool:
+    """Whether a text looks like output of nccl-tests."""
+    return bool(
+        re.search(r"#\s+size\s+count\s+type|# nThread \d|# Collective test starting|Test (?:NCCL|CUDA) failure", text)
+    )
