@@ -33,13 +33,8 @@ def size_bytes(text: str) -> int:
 class Sizes(Model):
     """Sizes of the messages: from the smallest, each so many times the one before, to the largest."""
 
-    smallest: Size = Field("1G", description="First size, bytes or with K, M, G (powers of 1024).", examples=["64M"])
-    largest: Size = sourced(
-        "16G",
-        "Last size; what counts is the bandwidth at this one.",
-        source="Azure/azurehpc-health-checks and OCI gate at 1 to 16 GiB",
-        status="code",
-    )
+    smallest: Size = Field(description="First size, bytes or with K, M, G (powers of 1024).", examples=["1G"])
+    largest: Size = Field(description="Last size; what counts is the bandwidth at this one.", examples=["16G"])
     factor: int = Field(4, ge=2, le=1024, description="Step between sizes.")
 
     @model_validator(mode="after")
@@ -84,6 +79,12 @@ class MpiRuns(Model):
     program: str = Field("mpirun", pattern=r"^(/[A-Za-z0-9._/-]+|[A-Za-z0-9._-]+)$", description="Open MPI's mpirun.")
     rsh_agent: AbsolutePath | None = Field(
         None, description="Program that runs a command on a host (plm_rsh_agent); ssh when null."
+    )
+    ranks: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Ranks a host of engine mpi, which share its back-end NICs evenly; null: one a NIC, as GPUs would.",
     )
     concurrent: int = sourced(
         512, "Logins at once (plm_rsh_num_concurrent).", source="our choice for 3,072 hosts", status="inferred",
@@ -148,7 +149,10 @@ class Collectives(Model):
         description="Tests of a stage, instead of the default ones.",
         examples=[{"pairs": ["all_gather", "sendrecv"]}],
     )
-    sizes: Sizes = Field(default_factory=Sizes, description="Sizes.")
+    sizes: Sizes | None = Field(
+        None,
+        description="Sizes; null: 1G to 16G for nccl-tests (at which Azure and OCI gate), 1M to 16M for mpi, each 4 times the one before.",
+    )
     iterations: int = sourced(20, "Iterations of each size.", source=_TESTS, status="code", ge=1, le=100_000)
     warmup: int = sourced(
         5, "Iterations before those that count.", source="-w 5 of published launch lines", status="secondary", ge=0, le=10_000
@@ -181,3 +185,11 @@ class Collectives(Model):
                     raise ValueError(f"expected says {one.test} in stage {stage} twice")
                 seen.add((one.test, stage))
         return self
+
+    @property
+    def of_sizes(self) -> Sizes:
+        """The declared sizes, or those of the engine."""
+        if self.sizes is not None:
+            return self.sizes
+        first, last = ("1G", "16G") if self.engine == "nccl-tests" else ("1M", "16M")
+        return Sizes(smallest=first, largest=last)
