@@ -1,0 +1,191 @@
+"""From groups to programs: what every rank runs, with which environment. Nothing is started here.
+
+Names come from the spec alone. Where ranks need something of their own, a fixed shell text chooses it from its arguments by the rank's
+number: no text is ever built into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from fabric.design.seats import Seat
+from fabric.spec.collectives import Collectives, size_bytes
+from fabric.verify.collectives.stages import Group, Seats
+
+Kind = Literal["rows", "perftest", "dcgm", "path"]
+
+_LOCAL = "i=${OMPI_COMM_WORLD_LOCAL_RANK:-${SLURM_LOCALID:-0}}"
+PER_RANK = f'var=$1; items=$2; shift 2; {_LOCAL}; export "$var=$(echo "$items" | cut -d" " -f$((i + 1)))"; exec "$@"'
+"""`sh -c` text: sets the variable $1 to the word of $2 that belongs to the local rank, and becomes the rest."""
+
+_RANK = "rank=${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}"
+POINT_TO_POINT = (
+    f'{_RANK}; n=$1; peer=$2; hcas=$3; port=$4; cuda=$5; shift 5; i=$((rank % n)); hca=$(echo "$hcas" | cut -d" " -f$((i + 1))); '
+    'set -- "$@" -d "$hca" -p $((port + i)); [ -z "$cuda" ] || set -- "$@" "--use_cuda=$(echo "$cuda" | cut -d" " -f$((i + 1)))"; '
+    '[ "$rank" -ge "$n" ] || exec "$@"; sleep 3; exec "$@" "$peer"'
+)
+"""`sh -c` text: the first $1 ranks serve, one a NIC; the others call the host $2 when the servers listen."""
+
+_MARGIN_S = 15
+"""Seconds before a run's limit at which the test ends itself, so that it can still say where it stood (our choice)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One parallel program. It measures `groups`: several where it is a split run, of the rails in `rails` (group i is rail `rails[i]`).
+
+    `argv` is the same for all ranks, `ranks` a host. `env` goes to the ranks, `mca` to Open MPI. `gpus`: GPUs that a rank takes, or
+    "node": all of the host for all its ranks. `ordered`: ranks must be on the hosts in this order.
+    """
+
+    kind: Kind
+    groups: tuple[Group, ...]
+    hosts: tuple[str, ...]
+    argv: tuple[str, ...]
+    ranks: int = 1
+    rails: tuple[int, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    mca: tuple[tuple[str, str], ...] = ()
+    gpus: Literal["none", "rank", "node"] = "none"
+    ordered: bool = False
+    mpi: bool = True
+
+    @property
+    def what(self) -> str:
+        """In words, for people: test, stage, hosts."""
+        group = self.groups[0]
+        hosts = " ".join(self.hosts[:3]) + (f" and {len(self.hosts) - 3:,} more" if len(self.hosts) > 3 else "")
+        rails = f", rails {' '.join(map(str, self.rails))}" if self.rails else ""
+        return f"{group.stage} {group.test} on {hosts}{rails}"
+
+
+def tasks(groups: Iterable[Group], how: Collectives, seats: Seats, front_end: Sequence[str] = ()) -> list[Task]:
+    """The programs that measure these groups; rails of the same hosts together in one, as they load different cables."""
+    together: dict[tuple[str, str, tuple[str, ...], bool], list[Group]] = {}
+    for group in groups:
+        alone = len(group.rails) != 1
+        key = (group.stage, group.test, group.hosts, alone)
+        together.setdefault(key, []).append(group)
+    return [_task(tuple(found), how, seats, front_end) for found in together.values()]
+
+
+def _task(groups: tuple[Group, ...], how: Collectives, seats: Seats, front_end: Sequence[str]) -> Task:
+    first = groups[0]
+    if first.test.startswith("dcgm"):
+        argv = ("dcgmi", "diag", "-r", str(how.diag.level), "-j")
+        return Task("dcgm", groups, first.hosts, argv, gpus="node", mpi=False)
+    rails = tuple(group.rails[0] for group in groups) if len(first.rails) == 1 else first.rails
+    if first.test == "ib_write_bw":
+        return _perftest(groups, how, seats, rails)
+    if how.engine == "mpi":
+        return _mpi(groups, how, seats, rails)
+    return _nccl(groups, how, seats, rails, front_end)
+
+
+def _nccl(
+    groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...], front_end: Sequence[str]
+) -> Task:
+    """nccl-tests, a rank a GPU. With rails: each GPU by its own NIC alone, and where they are measured apart, a split run."""
+    first = groups[0]
+    folder = f"{how.programs}/" if how.programs else ""
+    argv: tuple[str, ...] = (f"{folder}{first.test}_perf", *_sizes(how), "-g", "1", *_times(how), "-c", "1")
+    argv += ("-T", str(max(5, how.limit_s - _MARGIN_S)))
+    env = [("NCCL_DEBUG", "WARN")]
+    mine = seats[first.hosts[0]]
+    gpus: Literal["rank", "node"] = "rank"
+    if rails:
+        argv = ("sh", "-c", PER_RANK, "sh", "NCCL_IB_HCA", _words(f"={_of(mine, rail).hca}" for rail in rails), *argv)
+        if len(rails) < len(mine):
+            argv, gpus = ("env", f"CUDA_VISIBLE_DEVICES={','.join(map(str, rails))}", *argv), "node"
+        env += _split(groups, rails)
+    mca = _bootstrap() + ((("btl_tcp_if_include", ",".join(front_end)),) if front_end else ())
+    return Task("rows", groups, first.hosts, argv, len(rails) or len(mine), rails, tuple(env), mca, gpus)
+
+
+def _mpi(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:
+    """The same rows by MPI: a rank a NIC, or fewer that share them."""
+    first = groups[0]
+    mine = seats[first.hosts[0]]
+    used = [seat for seat in mine if not rails or seat.rail in rails]
+    ranks = len(rails) if len(groups) > 1 else min(how.mpirun.ranks or len(used), len(used))
+    argv: tuple[str, ...] = (how.python, "-c", program_text("mpi_rows.py"), "--collective", first.test, *_sizes(how))
+    argv += (*_times(how), "-c", "1", "-N", str(how.repeats), "--watchdog", str(_watchdog(how)))
+    mca: tuple[tuple[str, str], ...]
+    if used[0].guid is not None:
+        mca, variable = (("pml", "ucx"),), "UCX_NET_DEVICES"
+        items = [",".join(f"{seat.hca}:1" for seat in used[index::ranks]) for index in range(ranks)]
+    else:
+        mca = (*_bootstrap(), ("btl_vader_single_copy_mechanism", "none"), ("mpi_yield_when_idle", "1"))
+        variable, items = "OMPI_MCA_btl_tcp_if_include", [",".join(s.nic for s in used[i::ranks]) for i in range(ranks)]
+    if len(first.hosts) > 1:
+        argv = ("sh", "-c", PER_RANK, "sh", variable, _words(items), *argv)
+    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(_split(groups, rails)), mca)
+
+
+def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:
+    """ib_write_bw on every rail at once, from the second host to the first."""
+    server, _client = hosts = groups[0].hosts
+    used = [_of(seats[server], rail) for rail in rails] or list(seats[server])
+    own = how.perftest
+    argv: tuple[str, ...] = (
+        "ib_write_bw",
+        "-F",
+        "--report_gbits",
+        "-s",
+        str(size_bytes(own.size)),
+        "-D",
+        str(own.seconds),
+    )
+    if used[0].guid is None and own.gid_index is not None:
+        argv += ("-x", str(own.gid_index))
+    cuda = own.cuda and how.engine == "nccl-tests"
+    given = (str(len(used)), server, _words(seat.hca for seat in used), str(own.port))
+    argv = ("sh", "-c", POINT_TO_POINT, "sh", *given, _words(str(s.gpu) for s in used) if cuda else "", *argv)
+    gpus: Literal["none", "node"] = "node" if cuda else "none"
+    own_rails = tuple(seat.rail for seat in used)
+    return Task("perftest", groups, hosts, argv, len(used), own_rails, gpus=gpus, ordered=True, mpi=False)
+
+
+def _bootstrap() -> tuple[tuple[str, str], ...]:
+    """Open MPI by TCP alone: mixes of PMIx and UCX versions are what a validation most often failed by (deepops#942, #1179)."""
+    return (("pml", "ob1"), ("btl", "tcp,self,vader"), ("coll", "^hcoll"))
+
+
+def _split(groups: tuple[Group, ...], rails: tuple[int, ...]) -> list[tuple[str, str]]:
+    return [("NCCL_TESTS_SPLIT", f"MOD {len(rails)}")] if len(groups) > 1 else []
+
+
+def _sizes(how: Collectives) -> tuple[str, ...]:
+    sizes = how.of_sizes
+    return ("-b", sizes.smallest, "-e", sizes.largest, "-f", str(sizes.factor))
+
+
+def _times(how: Collectives) -> tuple[str, ...]:
+    return ("-n", str(how.iterations), "-w", str(how.warmup))
+
+
+def _watchdog(how: Collectives) -> int:
+    return max(5, min(60, how.limit_s - _MARGIN_S))
+
+
+def _of(seats: Sequence[Seat], rail: int) -> Seat:
+    return next(seat for seat in seats if seat.rail == rail)
+
+
+def _words(items: Iterable[str]) -> str:
+    return " ".join(items)
+
+
+@cache
+def program_text(name: str) -> str:
+    """A program of ours that runs on hosts, as text: it travels as an argument, so that nothing has to be installed but mpi4py."""
+    return (Path(__file__).parent / "node" / name).read_text(encoding="utf-8")
+
+
+def shown(argv: Sequence[str], programs: Mapping[str, str]) -> list[str]:
+    """Arguments for people: the text of a program of ours as the name of its file."""
+    return [programs.get(word, word) for word in argv]
