@@ -1,0 +1,78 @@
+"""Which files are dumps, and of which rank: `<prefix><rank>`, as every version names them, with or without `.json`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fabric.errors import FabricError
+from fabric.words import counted
+
+_NAME = re.compile(r"(.*?)(\d{1,7})(\.json|\.pickle|\.pkl)?", re.DOTALL)
+_MOST = 1 << 20  # files looked at below the folders that were given
+
+
+def find_dumps(paths: Iterable[Path]) -> dict[int, Path]:
+    """The dump of each rank, by rank, ascending. Of a folder all files below it whose names end in a number are taken.
+
+    Where one folder has a rank as pickle and as JSON the pickle is taken: they say the same. Two dumps of one rank otherwise, a path
+    that is not there, and nothing found at all raise FabricError.
+    """
+    found: dict[int, Path] = {}
+    for path in paths:
+        for file in _files(path):
+            _take(found, file)
+    if not found:
+        raise FabricError(
+            "there is no dump: no file name ends in a rank", hint="dumps are named <prefix><rank>, such as _dump_7"
+        )
+    return dict(sorted(found.items()))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        yield from _below(path)
+    else:
+        raise FabricError(f"{path} is no file and no folder")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    looked = 0
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        looked += len(names)
+        if looked > _MOST:
+            raise FabricError(
+                f"{folder} holds more than {counted(_MOST, 'file')}", hint="give the folder of the dumps only"
+            )
+        for name in sorted(names):
+            if _NAME.fullmatch(name) and not name.startswith("."):
+                yield Path(base, name)
+
+
+def _take(found: dict[int, Path], file: Path) -> None:
+    rank = rank_of(file)
+    other = found.get(rank)
+    if other is None or other == file:
+        found[rank] = file
+    elif other.parent == file.parent and (other.suffix == ".json") != (file.suffix == ".json"):
+        found[rank] = other if file.suffix == ".json" else file
+    else:
+        raise FabricError(
+            f"rank {rank} has two dumps: {other} and {file}",
+            hint="give the dumps of one job only, by their folder or by name",
+        )
+
+
+def rank_of(file: Path) -> int:
+    """The rank in a dump's name; FabricError when it has none."""
+    match = _NAME.fullmatch(file.name)
+    if match is None:
+        raise FabricError(
+            f"{file} does not name a rank", hint="a dump's name ends in its rank: <prefix><rank> or <prefix><rank>.json"
+        )
+    return int(match[2])
