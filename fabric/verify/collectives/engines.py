@@ -6,7 +6,7 @@ number: no text is ever built into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -184,8 +184,3 @@ def _words(items: Iterable[str]) -> str:
 def program_text(name: str) -> str:
     """A program of ours that runs on hosts, as text: it travels as an argument, so that nothing has to be installed but mpi4py."""
     return (Path(__file__).parent / "node" / name).read_text(encoding="utf-8")
-
-
-def shown(argv: Sequence[str], programs: Mapping[str, str]) -> list[str]:
-    """Arguments for people: the text of a program of ours as the name of its file."""
-    return [programs.get(word, word) for word in argv]
