@@ -69,7 +69,7 @@ def device_of(end: str) -> str:
     return end.partition(":")[0]
 
 
-def _items(text: str) -> Iterator[str]:
+def items_of(text: str) -> Iterator[str]:
     """The texts in it: those of a list as `History.numbers` writes it, else the text itself."""
     if text.startswith("["):
         try:
@@ -85,5 +85,6 @@ def _items(text: str) -> Iterator[str]:
 def names_it(text: str, names: Collection[str]) -> bool:
     """Whether a subject, or a list of devices or links, is about one of the names: itself, an end of it, the device of an end."""
     return any(
-        item in names or any(end in names or device_of(end) in names for end in ends_of(item)) for item in _items(text)
+        item in names or any(end in names or device_of(end) in names for end in ends_of(item))
+        for item in items_of(text)
     )
