@@ -1,0 +1,249 @@
+"""Logs of NCCL (and what stands between its lines: kernel, CUDA, lspci) -> clues, line by line.
+
+`where` of a clue is the end that is suspected: of a local error, the NIC that told it; of a peer that did not answer or refused, the
+peer, and `peer` is who told it. A GID stands as it was printed: it is the back-end address, which `Seating.seat_at` turns into host,
+NIC and switch port. Facts: flight-recorder.md section 5, hosts.md section 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv6Address, ip_address
+
+from fabric.verify.collectives.causes import BY_NAME, SAYINGS, STATUSES
+from fabric.verify.collectives.launcher_lines import untag
+from fabric.verify.collectives.model import Clue, ClueKind
+
+MAX_CLUES = 100_000
+"""Different clues of one log that are counted together; more are told one by one."""
+MAX_LINE = 4096
+"""Characters of a line that are looked at: NCCL cuts its own at 1,024."""
+MAX_TEXT = 240
+ACS_VENDOR = 81
+"""Vendor error of a local protection error that ACS causes (hosts.md section 4, report 4)."""
+PINNED_FROM = (2, 21)
+"""From this NCCL on the GID index is chosen by itself (hosts.md section 4, report 2)."""
+MAX_CHUNK = 512 << 10
+"""Chunk sizes above are debug settings (hosts.md 2.7)."""
+
+_LINE = re.compile(
+    r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,252}):(?P<pid>\d{1,9}):(?P<tid>\d{1,9}) \[(?P<dev>-?\d{1,4})\] "
+    r"(?:[^\s]{1,80} ){0,3}?NCCL (?P<level>[A-Z]{4,8}) ?(?P<said>.*)"
+)
+_SYSLOG = re.compile(r"^(?:[A-Z][a-z]{2} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT\S+) (?P<host>[A-Za-z0-9][\w.-]*) (?P<said>.*)")
+_PROGRAM = re.compile(r"^\s*(?P<host>[A-Za-z0-9][\w.-]*)(?: pid \d+)?: (?P<said>Test (?:NCCL |CUDA )?failure.*)")
+_COMPLETION = re.compile(
+    r"Got completion(?: from peer (?P<peer>[^\s<]+)(?:<\d+>)?)? with (?:status=|error )(?P<name>[A-Za-z_.]*)\(?(?P<code>\d{1,3})?"
+)
+_VENDOR = re.compile(r"vendor[_ ]err[= ](\d{1,6})")
+_LOCAL = re.compile(r"localGid\s+([0-9a-fA-F:.]+)|local GID\s+([0-9a-fA-F:.]+)")
+_REMOTE = re.compile(r"remoteGids?\s*([0-9a-fA-F:.]+)|remote GID\s+([0-9a-fA-F:.]+)")
+_HCA = re.compile(r"\bhca ([\w.-]{1,60})|on dev ([\w.-]{1,60})")
+_MODIFY = re.compile(r"Call to ibv_modify_qp failed")
+_UNREACHED = re.compile(r"timed out|unreachable|No route|No data available", re.IGNORECASE)
+_ASYNC = re.compile(
+    r"NET/\w+ ?: (?:(?P<dev>[\w.-]{1,60}):\d+ )?(?:Got async event ?: (?P<event>.+)|(?P<fatal>async fatal event.*)|(?P<gid>GID table changed))"
+)
+_GDR_NIC = re.compile(r"GPU Direct RDMA Disabled for HCA \S+ '(?P<hca>[\w.-]{1,60})'")
+_GDR_FAR = re.compile(r"GPU Direct RDMA Disabled for GPU \S+ / HCA \S+ \(distance")
+_CHANNEL = re.compile(r"Channel \S+ : .{1,60}\[(?:send|receive)\] via NET/IB/(?P<rest>\S+)")
+_VERSION = re.compile(r"NCCL version (\d{1,3})\.(\d{1,3})")
+_SET = re.compile(r"\b(NCCL_\w{1,60}) set by environment to (\d{1,20})\b")
+_COMM = re.compile(
+    r"comm \S+ rank \d+ nranks \d+ cudaDev (?P<cuda>\d+)(?: nvmlDev (?P<nvml>\d+))? busId (?P<bus>[0-9a-fA-F]+)"
+)
+_QUICK = re.compile(r"NCCL|Xid|Test |ECC|mismatch|fabric|abric|ACSCtl|802|illegal|GT/s|initialized|memory")
+
+
+@dataclass(slots=True)
+class _Log:
+    """What is remembered of a log: counted clues, and what later lines need."""
+
+    source: str
+    host: str
+    clues: dict[tuple[str, str, str, str], Clue] = field(default_factory=dict)
+    gdr: dict[str, list[int]] = field(default_factory=dict)
+    gpus: dict[tuple[str, int], int] = field(default_factory=dict)
+    version: tuple[int, int] = (0, 0)
+    number: int = 0
+
+    def add(self, kind: ClueKind, where: str, text: str, peer: str = "", *, sort: str = "") -> Clue | None:
+        """Counts a clue; gives it back when there is no room to count it."""
+        key = (kind, where, peer, sort)
+        known = self.clues.get(key)
+        if known is not None:
+            self.clues[key] = replace(known, count=known.count + 1)
+            return None
+        clue = Clue(kind, where, clean(text), peer, f"{self.source}:{self.number}")
+        if len(self.clues) >= MAX_CLUES:
+            return clue
+        self.clues[key] = clue
+        return None
+
+
+def parse_nccl_log(lines: Iterable[str], source: str, *, host: str = "") -> Iterator[Clue]:
+    """The clues of a log, equal ones counted, in the order in which they were first said; memory does not grow with the log.
+
+    `host` is whose log it is, for lines that do not say so.
+    """
+    log = _Log(source, host)
+    for log.number, line in enumerate(lines, 1):
+        if _QUICK.search(line):
+            clue = _take(log, untag(line[:MAX_LINE])[1])
+            if clue is not None:
+                yield clue
+    yield from log.clues.values()
+    for where, (direct, staged, number) in log.gdr.items():
+        if staged:
+            how = f"{staged} of {direct + staged} connections over NET/IB without GDRDMA"
+            yield Clue("gdr-disabled", where, how, source=f"{source}:{number}", count=staged)
+
+
+def clean(text: str) -> str:
+    """At most 240 characters, printable ones only: what a log says is shown to people and written to files."""
+    return "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT]).strip()
+
+
+def _take(log: _Log, line: str) -> Clue | None:
+    found = _LINE.search(line)
+    if found is None:
+        other = _SYSLOG.match(line) or _PROGRAM.match(line)
+        if other is None and (version := _VERSION.search(line)):
+            log.version = (int(version[1]), int(version[2]))
+        return _words(log, other["host"] if other else log.host, None, other["said"] if other else line)
+    host, device, said = found["host"], int(found["dev"]), found["said"]
+    for pattern, take in _TAKERS:
+        if match := pattern.search(said):
+            return take(log, host, said, match)
+    return _words(log, host, device, said)
+
+
+def _words(log: _Log, host: str, device: int | None, said: str) -> Clue | None:
+    """Words that are a clue in any line."""
+    for saying in SAYINGS:
+        match = saying.pattern.search(said)
+        if match is None:
+            continue
+        gpu = device
+        if "bus" in match.groupdict():
+            gpu = log.gpus.get((host, _bus(match["bus"])))
+        where = f"{host}:gpu{gpu}" if saying.of == "gpu" and gpu is not None and gpu >= 0 and host else host
+        return log.add(saying.kind, where, said[match.start() :] if len(said) > MAX_TEXT else said, sort=match[0][:60])
+    return None
+
+
+def _bus(text: str) -> int:
+    """The bus number of a PCI address: `0000:1b:00` or NCCL's `1b000`."""
+    parts = text.split(":")
+    try:
+        return int(parts[-2], 16) if len(parts) > 1 else int(text, 16) >> 12
+    except ValueError:
+        return -1
+
+
+def _ends(host: str, said: str) -> tuple[str, str]:
+    """Both ends as they were said: GIDs; else the local NIC or host, and nothing."""
+    local, remote, hca = _LOCAL.search(said), _REMOTE.search(said), _HCA.search(said)
+    here = (local[1] or local[2]) if local else ""
+    there = (remote[1] or remote[2]) if remote else ""
+    nic = (hca[1] or hca[2]) if hca else ""
+    if not here or _unusable(here):
+        here = f"{host}:{nic}" if nic else host
+    return here, "" if _unusable(there) else there
+
+
+def _unusable(gid: str) -> bool:
+    """A GID that names nobody: empty, `::`, link-local (NCCL prints GIDs on Ethernet only)."""
+    try:
+        address = ip_address(gid)
+    except ValueError:
+        return True
+    return isinstance(address, IPv6Address) and (address.is_link_local or int(address) == 0)
+
+
+def _bad_gid(said: str) -> bool:
+    gids = [match[1] or match[2] for pattern in (_LOCAL, _REMOTE) if (match := pattern.search(said))]
+    return bool(gids) and any(_unusable(gid) for gid in gids)
+
+
+def _completion(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue | None:
+    code = int(match["code"]) if match["code"] else BY_NAME.get(match["name"], 0)
+    status = STATUSES.get(code)
+    if status is None:
+        return None
+    here, there = _ends(host, said)
+    vendor = _VENDOR.search(said)
+    kind = status.kind
+    if kind == "flushed":
+        return log.add(kind, here, said, there)
+    if kind == "retry-exceeded" and _bad_gid(said):
+        return log.add("gid-index", here, said, there)
+    if code == BY_NAME["IBV_WC_LOC_PROT_ERR"] and vendor and int(vendor[1]) == ACS_VENDOR:
+        return log.add("acs", here, said, there)
+    if status.end == "remote" and there:
+        return log.add(kind, there, said, here)
+    return log.add(kind, here, said, there or match["peer"] or "")
+
+
+def _modify(log: _Log, host: str, said: str, _: re.Match[str]) -> Clue | None:
+    here, there = _ends(host, said)
+    if _bad_gid(said):
+        return log.add("gid-index", here, said, there)
+    if _UNREACHED.search(said):
+        return log.add("retry-exceeded", there, said, here) if there else log.add("retry-exceeded", here, said)
+    return log.add("local-error", here, said, there)
+
+
+def _event(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue | None:
+    where = f"{host}:{match['dev']}" if match["dev"] else host
+    if match["gid"]:
+        return log.add("gid-changed", where, said)
+    event = (match["event"] or match["fatal"] or "").strip()
+    return log.add("port-error" if event.startswith("port error") else "async-event", where, said, sort=event[:60])
+
+
+def _gdr_nic(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue | None:
+    return log.add("gdr-disabled", f"{host}:{match['hca']}", said)
+
+
+def _gdr_far(log: _Log, host: str, said: str, _: re.Match[str]) -> Clue | None:
+    return log.add("topology", host, said)
+
+
+def _channel(log: _Log, host: str, _: str, match: re.Match[str]) -> None:
+    if host in log.gdr or len(log.gdr) < MAX_CLUES:
+        counts = log.gdr.setdefault(host, [0, 0, log.number])
+        counts["GDRDMA" not in match["rest"]] += 1
+
+
+def _setting(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue | None:
+    name, value = match[1], int(match[2])
+    if name == "NCCL_IB_GID_INDEX" and log.version >= PINNED_FROM:
+        return log.add("setting", host, said, sort=name)
+    if name.endswith("CHUNKSIZE") and value > MAX_CHUNK:
+        return log.add("setting", host, said, sort=name)
+    return None
+
+
+def _comm(log: _Log, host: str, _: str, match: re.Match[str]) -> None:
+    if len(log.gpus) < MAX_CLUES:
+        log.gpus[host, _bus(match["bus"])] = int(match["nvml"] or match["cuda"])
+
+
+def _version(log: _Log, _: str, __: str, match: re.Match[str]) -> None:
+    log.version = (int(match[1]), int(match[2]))
+
+
+_TAKERS = (
+    (_COMPLETION, _completion),
+    (_MODIFY, _modify),
+    (_ASYNC, _event),
+    (_GDR_NIC, _gdr_nic),
+    (_GDR_FAR, _gdr_far),
+    (_CHANNEL, _channel),
+    (_SET, _setting),
+    (_COMM, _comm),
+    (_VERSION, _version),
+)
