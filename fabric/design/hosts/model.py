@@ -6,7 +6,7 @@ Only shapes stand here. `fabric.design.hosts.build` makes them from spec + catal
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -227,6 +227,14 @@ class HostFleet:
             plan: HostPlan = found(name)
             return plan
         return next((host for host in self.hosts if host.name == name), None) or _missing(name)
+
+    def deployed(self) -> Iterable[str]:
+        """Names of the hosts that are not only planned, in their order."""
+        found = getattr(self.hosts, "deployed", None)
+        if found is not None:
+            names: Iterable[str] = found()
+            return names
+        return (host.name for host in self.hosts if host.state != "planned")
 
     @staticmethod
     def source_of(mount: Mount, host: HostPlan) -> str:

@@ -30,6 +30,10 @@ class _Rows(Sequence[HostPlan]):
     def _names(self) -> Iterator[str]:
         raise NotImplementedError
 
+    def deployed(self) -> Iterator[str]:
+        """Names of the hosts that are not only planned, in their order; none of them is made for it."""
+        raise NotImplementedError
+
     def _at(self, index: int) -> HostPlan:
         raise NotImplementedError
 
@@ -55,7 +59,7 @@ class _Rows(Sequence[HostPlan]):
 class RoceRows(_Rows):
     """Hosts of a RoCE fabric, by zone, rack and unit."""
 
-    __slots__ = ("_domain", "_fabric", "_hcas", "_pci")
+    __slots__ = ("_domain", "_fabric", "_hcas", "_last", "_pci")
 
     def __init__(self, fabric: Fabric) -> None:
         super().__init__()
@@ -63,12 +67,17 @@ class RoceRows(_Rows):
         self._domain = fabric.spec.site.domain
         self._hcas = fabric.platform.hcas.value
         self._pci = pci_of(fabric.spec.hosts.network, len(fabric.nic_names))
+        self._last: tuple[tuple[int, int], list[HostPlan]] = (0, 0), []  # one rack: hosts are asked for in their order
 
     def __len__(self) -> int:
         return sum(plan.racks * plan.profile.hosts for plan in self._fabric.zones.values())
 
     def _names(self) -> Iterator[str]:
         return (host.name for host in self._fabric.hosts())
+
+    def deployed(self) -> Iterator[str]:
+        """See `_Rows.deployed`."""
+        return (host.name for host in self._fabric.hosts() if host.state != "planned")
 
     def __iter__(self) -> Iterator[HostPlan]:
         for plan in self._fabric.zones.values():
@@ -80,7 +89,11 @@ class RoceRows(_Rows):
             inside = plan.racks * plan.profile.hosts
             if index < inside:
                 rack, unit = divmod(index, plan.profile.hosts)
-                return self._rack(plan, rack + 1)[unit]
+                place, hosts = self._last
+                if place != (plan.number, rack + 1):
+                    hosts = self._rack(plan, rack + 1)
+                    self._last = (plan.number, rack + 1), hosts
+                return hosts[unit]
             index -= inside
         raise IndexError(index)
 
@@ -125,6 +138,10 @@ class IbRows(_Rows):
 
     def _names(self) -> Iterator[str]:
         return (hca.host for hca in self._hcas[:: self._nics])
+
+    def deployed(self) -> Iterator[str]:
+        """See `_Rows.deployed`."""
+        return (hca.host for hca in self._hcas[:: self._nics] if hca.state != "planned")
 
     def __iter__(self) -> Iterator[HostPlan]:
         return (self._at(index) for index in range(len(self)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from json.encoder import encode_basestring
@@ -67,7 +68,9 @@ class ExpectationWriter:
         if pattern is None:
             pattern = self._patterns[shape] = Pattern(expect.dumps(self._marked(plan, digests)).encode())
         values = self._values(plan, digests)
-        return (File(expect.PATH, pattern.fill({name: _escaped(value) for name, value in values.items()})),)
+        if not all(map(_PLAIN, values.values())):
+            values = {name: _escaped(value) for name, value in values.items()}
+        return (File(expect.PATH, pattern.fill(values)),)
 
     def expectation(self, plan: HostPlan, own: Sequence[File]) -> Expectation:
         """What the host should look like. A file with a secret is not compared: its text on the host is another."""
@@ -117,6 +120,10 @@ class ExpectationWriter:
             topology=_topology(fleet),
             kernel_arguments=_KERNEL_ARGUMENTS[hosts.tuning.iommu] if hosts.tuning.iommu else (),
         )
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9 _.:/@=,+-]*").fullmatch
+"""Text that JSON writes as it is: names, addresses and digests, nearly all of them."""
 
 
 def _digests(files: Sequence[File]) -> dict[str, str]:

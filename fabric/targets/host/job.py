@@ -24,15 +24,15 @@ class HostJob:
         self.fleet = fleet
         self.spec_sha256 = spec_sha256
         self._renderer = Renderer(fleet)
-        self._plans = {plan.name: plan for plan in fleet.hosts if plan.state != "planned"}
-        names = [SHARED, *self._plans] if self._plans else []
+        deployed = tuple(fleet.deployed())  # names alone: the workers make the hosts, each its own
+        names = (SHARED, *deployed) if deployed else ()
         self.devices: Sequence[DeviceRef] = [DeviceRef(name, ROLE, TARGET) for name in names]
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Names of all hosts, and of the switches that they are cabled to."""
-        switches = {nic.switch for plan in self._plans.values() for nic in plan.nics}
-        return frozenset([*self._plans, *switches])
+        plans = [plan for plan in self.fleet.hosts if plan.state != "planned"]
+        return frozenset([plan.name for plan in plans] + [nic.switch for plan in plans for nic in plan.nics])
 
     def with_shared(self, chosen: Sequence[DeviceRef]) -> Sequence[DeviceRef]:
         """The chosen devices, and with any host what all hosts share: only together they are a host's files."""
@@ -44,7 +44,7 @@ class HostJob:
         """The own files of a host, or what all hosts share. Raises FabricError for what cannot be rendered."""
         if name == SHARED:
             return artifacts(SHARED, self._renderer.shared())
-        return artifacts(name, self._renderer.own(self._plans[name]))
+        return artifacts(name, self._renderer.own(self.fleet.plan(name)))
 
     def normalise(self, target: str, text: str) -> str:  # noqa: ARG002 - the protocol's shape
         """The text as it is: nothing on a host rewrites these files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
 from typing import NamedTuple
 
 from fabric.design.hosts.model import BackendNic, HostFleet, HostPlan
@@ -82,7 +83,12 @@ def _keyed(kind: str, names: list[str]) -> Iterator[File]:
 def _pools(fleet: HostFleet) -> tuple[str, str]:
     """All back-end addresses of the cluster, by family; "" for a family that is not used."""
     plan = fleet.spec.plan
-    return (str(plan.ipv4.host_links) if plan.ipv4 else "", str(plan.ipv6.host_links) if plan.ipv6 else "")
+    return (_text(plan.ipv4.host_links) if plan.ipv4 else "", _text(plan.ipv6.host_links) if plan.ipv6 else "")
+
+
+@lru_cache(maxsize=64)  # asked for by every host
+def _text(pool: IPv4Network | IPv6Network) -> str:
+    return str(pool)
 
 
 def _addresses(nic: BackendNic) -> dict[str, str]:

@@ -35,6 +35,11 @@ def test_every_way_of_asking_gives_the_same_rows(name: str, hosts: int, nics: in
         assert rows[index] == fleet.hosts[index] == fleet.plan(rows[index].name)
     assert rows[-1] == fleet.hosts[-1]
     assert rows[2:5] == fleet.hosts[2:5]
+    plain = replace(fleet, hosts=[replace(rows[0], state="planned"), *rows[1:]])
+    assert (list(fleet.deployed()), list(plain.deployed())) == (
+        [row.name for row in rows],
+        [row.name for row in rows[1:]],
+    )
     copy = pickle.loads(pickle.dumps(fleet))  # noqa: S301  # our own bytes
     assert (copy.hosts[-1], copy.nccl, copy.packages) == (rows[-1], fleet.nccl, fleet.packages)
     with pytest.raises(IndexError):

@@ -127,10 +127,15 @@ def test_equal_bytes_in_another_process() -> None:
     assert done.stdout.strip() == digest.hexdigest()
 
 
-def test_planned_hosts_have_no_files() -> None:
-    hosts = fleet_of("lab", {"state": [{"match": {"name": "z02-r002-*"}, "state": "planned"}]})
-    names = [ref.name for ref in HostJob(hosts, "0").devices]
-    assert (names[0], len(names), "z02-r002-h1" in names) == (SHARED, 1 + len(hosts.hosts) - 2, False)
+@pytest.mark.parametrize(("name", "match", "planned"), [("lab", "z02-r002-*", 2), ("ib-24k", "*017", 4)])
+def test_planned_hosts_have_no_files(name: str, match: str, planned: int) -> None:
+    hosts = fleet_of(name, {"state": [{"match": {"name": match}, "state": "planned"}]})
+    job = HostJob(hosts, "0")
+    names = [ref.name for ref in job.devices]
+    left_out = {row.name for row in hosts.hosts if row.state == "planned"}
+    assert (names[0], len(names), len(left_out)) == (SHARED, 1 + len(hosts.hosts) - planned, planned)
+    assert job.names >= {*names[1:]}
+    assert not left_out & {*job.names, *names}
 
 
 @pytest.mark.parametrize(("size", "code"), [(128, "0000"), (256, "1000"), (512, "2000"), (4096, "5000")])
