@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fabric.design.hosts.model import HostFleet, HostPlan, Mount
 from fabric.targets.host.concern import LIBEXEC, SCRIPT, UNITS, File
@@ -69,6 +70,7 @@ def kernel_options(mount: Mount) -> tuple[str, ...]:
     return tuple(option for option in mount.options if not option.startswith(_OWN))
 
 
+@lru_cache(maxsize=1024)  # a few servers take turns over thousands of hosts
 def _nfs(mount: Mount, source: str) -> File:
     content = fill(
         "nfs.mount",
