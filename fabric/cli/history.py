@@ -10,20 +10,21 @@ runs, over}; first, last and over are runs, over is null while it lasts. Speeds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fabric.cli.common import json_option, print_json, print_table
+from fabric.cli.history_forms import offender_data, run_data, since_data, since_lines, story_data, story_lines
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
 from fabric.words import counted
 
 if TYPE_CHECKING:
     from fabric.design.seats import Seating
-    from fabric.verify.history import Episode, History, Offender, Run, Since, Story, What
+    from fabric.verify.history import History, Run, Since, What
 
 
 @click.command("history")
@@ -97,7 +98,7 @@ def _spec_and_name(words: Sequence[str]) -> tuple[Path, str | None]:
 def _runs(kept: History, cluster: str, last: int, *, as_json: bool) -> int:
     runs = kept.runs(last)
     if as_json:
-        print_json("fabric.history.runs/1", {"cluster": cluster, "runs": [_run(run) for run in runs]})
+        print_json("fabric.history.runs/1", {"cluster": cluster, "runs": [run_data(run) for run in runs]})
         return 0
     rows = [
         (run.run, ",".join(run.checks), " ".join(run.selection) or "all", run.failed, run.unknown, run.passed)
@@ -113,9 +114,9 @@ def _part(kept: History, seating: Seating, name: str, *, as_json: bool) -> int:
     what = what_of(seating, name) or _known(kept, seating, name)
     told = story(kept, what)
     if as_json:
-        print_json("fabric.history.part/1", _story(told))
+        print_json("fabric.history.part/1", story_data(told))
     else:
-        for line in _story_lines(told):
+        for line in story_lines(told):
             click.echo(line)
     return 2 if any(episode.over is None and episode.last.verdict == "fail" for episode in told.episodes) else 0
 
@@ -137,36 +138,12 @@ def _known(kept: History, seating: Seating, name: str) -> What:
     )
 
 
-def _story_lines(told: Story) -> Iterator[str]:
-    if len(told.what.names) > 1:
-        yield f"also called {', '.join(told.what.names[1:])}"
-    for episode in told.episodes:
-        yield _episode_line(episode)
-    for speed in told.speeds:
-        share = f", {100 * speed.value / speed.peers:.0f} % of its peers' {speed.peers:.4g}" if speed.peers else ""
-        yield f"{speed.run.at}  {speed.stage} {speed.test}: {speed.value:.4g} GB/s{share}"
-    if not told.episodes:
-        yield "nothing was ever found wrong with it"
-    wells = told.passes
-    if wells:
-        yield f"{counted(len(wells), 'run')} found it well, the last one at {wells[-1].at}"
-
-
-def _episode_line(episode: Episode) -> str:
-    last, times = episode.last, len(episode.told)
-    begin = episode.told[0].run.at
-    when = begin if times == 1 else f"{begin} to {last.run.at} ({times:,} runs)"
-    end = f"; well again at {episode.over.at}" if episode.over is not None else ""
-    word = "unknown" if last.verdict == "unknown" else "FAIL" if last.severity == "critical" else "WARN"
-    return f"{when}  {word} {last.check}: {last.subject}: {last.measured}{end}"
-
-
 def _lemons(kept: History, runs: Sequence[Run], at_least: int, *, as_json: bool) -> int:
     from fabric.verify.history import offenders
 
     found = offenders(kept, runs, at_least=at_least)
     if as_json:
-        print_json("fabric.history.lemons/1", {"runs": len(runs), "offenders": [_offender(one) for one in found]})
+        print_json("fabric.history.lemons/1", {"runs": len(runs), "offenders": [offender_data(one) for one in found]})
     elif found:
         rows = [
             (one.name, one.episodes, one.runs, one.first, one.last, "yes" if one.still else "no", ", ".join(one.checks))
@@ -184,11 +161,11 @@ def _since(kept: History, folder: Path, *, as_json: bool) -> int:
     found = since_good(kept)
     applied = [_applied(folder, since) for since in found]
     if as_json:
-        body = [{**_since_data(since), "applied": runs} for since, runs in zip(found, applied, strict=True)]
+        body = [{**since_data(since), "applied": runs} for since, runs in zip(found, applied, strict=True)]
         print_json("fabric.history.since/1", {"since": body})
     else:
         for since, runs in zip(found, applied, strict=True):
-            for line in _since_lines(since, runs):
+            for line in since_lines(since, runs):
                 click.echo(line)
     return 0 if all(since.last.good for since in found) else 2
 
@@ -200,72 +177,3 @@ def _applied(folder: Path, since: Since) -> list[str]:
     if since.good is None or since.good is since.last:
         return []
     return [run.id for run in list_runs(folder) if since.good.at <= run.at <= since.last.at]
-
-
-def _since_lines(since: Since, applied: Sequence[str]) -> Iterator[str]:
-    last, good = since.last, since.good
-    title = f"{','.join(last.checks)}{' of ' + ' '.join(last.selection) if last.selection else ''}"
-    if good is last:
-        yield f"{title}: the last run is good ({last.at})"
-        return
-    if good is None:
-        yield f"{title}: no good run is known; the last one, {last.at}: {last.failed:,} failed"
-    else:
-        yield f"{title}: good at {good.at}, {counted(since.between, 'run')} later, at {last.at}: {last.failed:,} failed"
-        changed = "is another one" if since.spec_changed else "is the same"
-        yield f"  the spec {changed} ({good.spec_sha256[:12]}, {last.spec_sha256[:12]})"
-        if since.tool_changed:
-            yield f"  fabric was {good.tool}, is {last.tool}"
-        for run in applied:
-            yield f"  applied meanwhile: fabric runs show {run}"
-    for episode in (*since.faults, *since.unknown):
-        yield f"  {_episode_line(episode)}"
-    for change in since.speeds:
-        yield f"  {change.stage} {change.test}: {change.before:.4g} GB/s then, {change.now:.4g} GB/s now"
-
-
-def _run(run: Run) -> dict[str, Any]:
-    return {
-        "run": run.run, "at": run.at, "tool": run.tool, "spec": run.spec, "spec_sha256": run.spec_sha256,
-        "checks": list(run.checks), "selection": list(run.selection),
-        "passed": run.passed, "failed": run.failed, "unknown": run.unknown,
-    }  # fmt: skip
-
-
-def _episode(episode: Episode) -> dict[str, Any]:
-    last = episode.last
-    return {
-        "check": last.check, "subject": last.subject, "verdict": last.verdict, "severity": last.severity,
-        "measured": last.measured, "action": last.action, "first": episode.told[0].run.run, "last": last.run.run,
-        "runs": len(episode.told), "over": None if episode.over is None else episode.over.run,
-    }  # fmt: skip
-
-
-def _story(told: Story) -> dict[str, Any]:
-    speeds = [
-        {
-            "run": one.run.run, "at": one.run.at, "stage": one.stage, "test": one.test, "value": one.value,
-            "peers": one.peers, "groups": one.groups,
-        }
-        for one in told.speeds
-    ]  # fmt: skip
-    return {
-        "name": told.what.name, "names": list(told.what.names), "passes": [run.run for run in told.passes],
-        "episodes": [_episode(episode) for episode in told.episodes], "speeds": speeds,
-    }  # fmt: skip
-
-
-def _offender(one: Offender) -> dict[str, Any]:
-    return {
-        "name": one.name, "episodes": one.episodes, "runs": one.runs, "first": one.first, "last": one.last,
-        "still": one.still, "checks": list(one.checks),
-    }  # fmt: skip
-
-
-def _since_data(since: Since) -> dict[str, Any]:
-    return {
-        "last": _run(since.last), "good": None if since.good is None else _run(since.good), "between": since.between,
-        "spec_changed": since.spec_changed, "tool_changed": since.tool_changed,
-        "faults": [_episode(one) for one in since.faults], "unknown": [_episode(one) for one in since.unknown],
-        "speeds": [{"stage": c.stage, "test": c.test, "before": c.before, "now": c.now} for c in since.speeds],
-    }  # fmt: skip
