@@ -21,12 +21,11 @@ MAX_CLUES = 10_000
 _STATE = re.compile(r"^\s*(?:#\d+-\d+ \([0-9a-f]+\) )?(DEAD|INCOMPLETE|MISMATCH|ERROR|TIMEOUT)\s*$")
 _PROCESS = re.compile(r"^\s*Process (\d+) on node (\S+) managing GPUs? ([\d,]+)")
 _RANK = re.compile(r"^\s*Rank (\d+)\b.*? -- GPU (\d+)(?: \(NVML (\d+)\))? managed by process \d+ on node (\S+)")
-_BEHIND = re.compile(r"^\s*(\d+) ranks? ha(?:ve|s) launched up to operation (\d+)")
 _SAID = {"DEAD": "considered dead: unreachable for 60 s or more", "INCOMPLETE": "did not answer"}
 
 
 def parse_ras(text: str, *, source: str) -> tuple[Clue, ...]:
-    """Processes that are dead or do not answer (`hang`), and ranks that are behind (`counter`, which one look does not prove).
+    """Processes that are dead or do not answer (`hang`). Ranks that are merely behind in one look are no clue: jobs outrun the question.
 
     `where` is `ADDRESS:gpuN`. A healthy report gives none. FabricError when the text is no report.
     """
@@ -59,20 +58,15 @@ def _from_text(text: str, source: str) -> list[Clue]:
             for gpu in found[3].split(","):
                 where = f"{found[2]}:gpu{gpu}"
                 clues.setdefault(("hang", where), Clue("hang", where, f"process {found[1]} {_SAID[state]}", source=at))
-        elif found := _RANK.match(line.text):
+        elif (found := _RANK.match(line.text)) and state == "INCOMPLETE":
             where = f"{found[4]}:gpu{found[3] or found[2]}"
-            if state == "INCOMPLETE":
-                clues.setdefault(("hang", where), Clue("hang", where, f"rank {found[1]} {_SAID[state]}", source=at))
-            elif state == "MISMATCH":
-                text_ = f"rank {found[1]} is not at the same collective as the others"
-                clues.setdefault(("counter", where), Clue("counter", where, text_, source=at))
+            clues.setdefault(("hang", where), Clue("hang", where, f"rank {found[1]} {_SAID[state]}", source=at))
     return list(clues.values())
 
 
 def _from_json(document: Any, source: str) -> list[Clue]:
     clues: dict[tuple[str, str], Clue] = {}
     for comm in _objects(document, "communicators"):
-        ranks = _objects(comm, "ranks")
         for item in _objects(comm, "missing_ranks"):
             said = item.get("status")
             status = said if isinstance(said, dict) else {}
@@ -80,12 +74,6 @@ def _from_json(document: Any, source: str) -> list[Clue]:
             if (where := _where(item)) and (dead or silent):
                 text = f"rank {item.get('rank')} {_SAID['DEAD' if dead else 'INCOMPLETE']}"
                 clues.setdefault(("hang", where), Clue("hang", where, clean(text), source=source))
-        counts = [(_launched(item), item) for item in ranks]
-        front = max((count for count, _ in counts), default=0)
-        for count, item in counts:
-            if count < front and (where := _where(item)):
-                text = f"rank {item.get('rank')} launched {count:,} collectives, others {front:,}"
-                clues.setdefault(("counter", where), Clue("counter", where, clean(text), source=source))
     return list(clues.values())
 
 
@@ -95,11 +83,6 @@ def _where(item: dict[str, Any]) -> str:
     if not isinstance(host, str) or host in ("", "unknown") or not isinstance(gpu, int):
         return ""
     return f"{clean(host)}:gpu{gpu}"
-
-
-def _launched(item: dict[str, Any]) -> int:
-    counts = item.get("collective_counts")
-    return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
 
 
 def _objects(item: Any, key: str) -> list[dict[str, Any]]:

@@ -1,0 +1,199 @@
+"""Files of results of any kind that these tools write, told apart by their content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Literal
+
+from fabric.design.seats import Seating
+from fabric.errors import FabricError
+from fabric.verify.collectives.json_salvage import read_json
+from fabric.verify.collectives.model import Clue, Measurement, Stage
+from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
+from fabric.verify.collectives.parse_dcgm import is_dcgm, parse_dcgmi
+from fabric.verify.collectives.parse_nccl_json import is_nccl_json, parse_nccl_json
+from fabric.verify.collectives.parse_nccl_log import parse_nccl_log
+from fabric.verify.collectives.parse_nccl_text import is_nccl_text, parse_nccl_runs
+from fabric.verify.collectives.parse_perftest import (
+    is_perftest,
+    parse_ib_write_bw,
+    perftest_clues,
+    perftest_measurement,
+)
+from fabric.verify.collectives.parse_ras import is_ras, parse_ras
+from fabric.verify.collectives.symptoms import joined
+
+Kind = Literal["nccl-tests", "nccl-tests -J", "ib_write_bw", "dcgmi diag", "ncclras", "log"]
+MAX_FILE = 64 << 20
+"""Bytes of a file that is read at once; a log may be longer: it is read line by line."""
+HINT = "read are: nccl-tests text and -J JSON, ib_write_bw text and JSON, dcgmi diag -j, ncclras, and logs of NCCL or the kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What one file holds."""
+
+    kind: Kind
+    measurements: tuple[Measurement, ...] = ()
+    clues: tuple[Clue, ...] = ()
+
+
+def read_results(path: Path, *, seating: Seating | None = None, stage: Stage | None = None, host: str = "") -> Results:
+    """The measurements and clues of a file; FabricError in one line for a file that cannot be read or is of no known kind.
+
+    `seating` turns addresses into hosts and rails. `stage` is that of collectives; else it follows from the hosts. `host`: whose
+    file it is, where its content does not say so; else the host's name in the file's name.
+    """
+    source = path.name
+    text = _text(path)
+    if text is None:
+        return _log(path, source, host or _owner(path, seating), seating)
+    return read_text(text, source=source, seating=seating, stage=stage, host=host or _owner(path, seating))
+
+
+def read_text(
+    text: str, *, source: str, seating: Seating | None = None, stage: Stage | None = None, host: str = ""
+) -> Results:
+    """The same of a text that is already there."""
+    kind = kind_of(text)
+    if kind is None:
+        raise FabricError(f"{source}: not a file of results that is known", hint=HINT)
+    if kind == "nccl-tests":
+        clues = tuple(parse_nccl_log(text.splitlines(), source, host=host))
+        measured = _grouped(parse_nccl_runs(text, source=source), seating, stage)
+        return Results(kind, measured, joined(clues, seating))
+    if kind == "nccl-tests -J":
+        return Results(kind, _grouped((parse_nccl_json(text, source=source),), seating, stage))
+    if kind == "ib_write_bw":
+        return _perftest(text, source, seating, host)
+    if kind == "dcgmi diag":
+        return Results(kind, *parse_dcgmi(text, source=source, host=host))
+    if kind == "ncclras":
+        return Results(kind, clues=parse_ras(text, source=source))
+    return Results(kind, clues=joined(tuple(parse_nccl_log(text.splitlines(), source, host=host)), seating))
+
+
+def kind_of(text: str) -> Kind | None:
+    """What a text is; None for nothing that is read. Text of a program goes before a log, whose lines may stand between."""
+    tests: Sequence[tuple[Kind, Callable[[str], bool]]] = (
+        ("dcgmi diag", is_dcgm), ("ncclras", is_ras), ("ib_write_bw", is_perftest), ("nccl-tests -J", _is_nccl_document),
+        ("nccl-tests", is_nccl_text), ("log", is_log),
+    )  # fmt: skip
+    return next((kind for kind, test in tests if test(text)), None)
+
+
+def is_log(text: str) -> bool:
+    """Whether a text looks like a log of NCCL, or of the kernel or a driver with words that are a clue."""
+    return any(
+        words in text
+        for words in ("NCCL INFO", "NCCL WARN", "NCCL version", "NVRM: ", "NVML: ", "ACSCtl:", " kernel: ")
+    )
+
+
+def _is_nccl_document(text: str) -> bool:
+    if '"nccl_version"' not in text and '"results"' not in text:
+        return False
+    try:
+        return is_nccl_json(read_json(text, source="")[0])
+    except FabricError:
+        return False
+
+
+def _text(path: Path) -> str | None:
+    """The file's text; None for one too long to be read at once. Refuses what is no text."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise FabricError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
+    if not data.strip():
+        raise FabricError(f"{path}: empty")
+    if b"\0" in data:
+        raise FabricError(f"{path.name}: not a file of results that is known", hint=HINT)
+    return data.decode("utf-8", "replace") if len(data) <= MAX_FILE else None
+
+
+def _log(path: Path, source: str, host: str, seating: Seating | None) -> Results:
+    with path.open("rb") as file:
+        head = file.read(1 << 20).decode("utf-8", "replace")
+    if not is_log(head):
+        raise FabricError(f"{source}: longer than {MAX_FILE >> 20} MiB, and no log", hint=HINT)
+    return Results("log", clues=joined(tuple(parse_nccl_log(_lines(path), source, host=host)), seating))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Lines of bounded length: a log without line ends does not fill the memory."""
+    with path.open("rb") as file:
+        while line := file.readline(1 << 16):
+            yield line.decode("utf-8", "replace")
+
+
+def _owner(path: Path, seating: Seating | None) -> str:
+    """The host whose name the file's name begins with; without a seating, the name up to its first dot."""
+    stem = path.name.partition(".")[0]
+    if seating is None:
+        return stem
+    words = stem.replace("_", "-").split("-")
+    return next((name for at in range(len(words), 0, -1) if (name := "-".join(words[:at])) in seating.by_host), "")
+
+
+def stage_of(hosts: Sequence[str], rails: Sequence[int], seating: Seating | None) -> Stage:
+    """The stage that a run of these hosts is of."""
+    if len(hosts) < 2:
+        return "node"
+    if len(hosts) == 2:
+        return "rails" if rails else "pairs"
+    if seating is None or any(host not in seating.by_host for host in hosts):
+        return "groups"
+    zones = {seats[0].zone for host in hosts if (seats := seating.by_host[host])}
+    if len(zones) > 1:
+        return "zones"
+    whole = sum(1 for seats in seating.by_host.values() if seats and seats[0].zone in zones)
+    return "zone" if whole == len(hosts) else "groups"
+
+
+def _grouped(runs: Sequence[NcclRun], seating: Seating | None, stage: Stage | None) -> tuple[Measurement, ...]:
+    """Runs of the same collective, hosts and rails are repeats of one measurement."""
+    same: dict[tuple[object, ...], list[NcclRun]] = {}
+    for run in runs:
+        same.setdefault((run.collective, run.devices, run.groups), []).append(run)
+    found = []
+    for repeats in same.values():
+        hosts = _hosts(repeats[0].hosts, seating)
+        measured = measurement_of(repeats, stage=stage or stage_of(hosts, repeats[0].rails, seating), hosts=hosts)
+        found.append(measured)
+    return tuple(found)
+
+
+def _hosts(names: Sequence[str], seating: Seating | None) -> tuple[str, ...]:
+    """Names as the seating has them: a program may print a full domain name."""
+    if seating is None:
+        return tuple(names)
+    return tuple(name if name in seating.by_host else name.partition(".")[0] for name in names)
+
+
+def _perftest(text: str, source: str, seating: Seating | None, host: str) -> Results:
+    run = parse_ib_write_bw(text, source=source)
+    seats = [seating.seat_at(gid) if seating and gid else None for gid in (run.local, run.remote)]
+    ends = [seat.host if seat else _bare(gid) for seat, gid in zip(seats, (run.local, run.remote), strict=True)]
+    hosts = tuple(end for end in (ends[0] or host, ends[1]) if end)
+    rails = tuple({seat.rail: None for seat in seats if seat})
+    if not rails and seating and host in seating.by_host:
+        rails = tuple(seat.rail for seat in seating.by_host[host] if seat.hca == run.device)
+    stage: Stage = "rails"
+    measured = perftest_measurement((run,), stage=stage, hosts=hosts, rails=rails)
+    if not hosts:
+        measured = replace(measured, state="unmade", values=(), reason="it does not say between which hosts it ran")
+    return Results("ib_write_bw", (measured,), perftest_clues(text, run, host=host))
+
+
+def _bare(gid: str) -> str:
+    """An address without the prefix that maps it to IPv6."""
+    if not gid:
+        return ""
+    address = ip_address(gid)
+    return str(getattr(address, "ipv4_mapped", None) or address)
