@@ -139,10 +139,9 @@ class Collectives(Model):
     launcher: LauncherName | None = Field(
         None, description="What starts the tests; null: slurm where `scheduler` is Slurm, else mpirun."
     )
-    stages: Annotated[list[StageName], AfterValidator(distinct)] = Field(
-        default=["node", "pairs", "rails", "retest", "paths", "groups", "zone", "zones"],
-        min_length=1,
-        description="Stages that are made; their order is fixed.",
+    stages: Annotated[list[StageName], AfterValidator(distinct), Field(min_length=1)] | None = Field(
+        None,
+        description="Stages that are made, in their own order; null: all but `diag`, and without GPUs not `node` either.",
     )
     tests: dict[StageName, Annotated[list[TestName], AfterValidator(distinct), Field(min_length=1)]] = Field(
         default_factory=dict,
@@ -193,3 +192,11 @@ class Collectives(Model):
             return self.sizes
         first, last = ("1G", "16G") if self.engine == "nccl-tests" else ("1M", "16M")
         return Sizes(smallest=first, largest=last)
+
+    @property
+    def of_stages(self) -> tuple[StageName, ...]:
+        """The declared stages, or those of the engine."""
+        if self.stages is not None:
+            return tuple(self.stages)
+        rest: tuple[StageName, ...] = ("pairs", "rails", "retest", "paths", "groups", "zone", "zones")
+        return rest if self.engine == "mpi" else ("node", *rest)

@@ -1,0 +1,134 @@
+"""What the runs of a task said, as measurements and clues.
+
+A program that never began was `unmade`: no such program, no login, busy hosts. One that began and did not come to its end is `broken`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fabric.errors import FabricError
+from fabric.verify.collectives.engines import Task
+from fabric.verify.collectives.launcher_lines import lines_of, untag
+from fabric.verify.collectives.model import Clue, Measurement
+from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
+from fabric.verify.collectives.parse_dcgm import parse_dcgmi
+from fabric.verify.collectives.parse_nccl_log import clean, parse_nccl_log
+from fabric.verify.collectives.parse_nccl_text import parse_nccl_runs
+from fabric.verify.collectives.parse_perftest import (
+    is_perftest,
+    parse_ib_write_bw,
+    perftest_clues,
+    perftest_measurement,
+)
+from fabric.verify.collectives.processes import Ended
+from fabric.verify.collectives.stages import Group
+from fabric.words import counted
+
+_STARTS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}), pid \d+: starts")
+_WAITS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}) waits at (.{1,120})")
+
+
+def read(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
+    """The results of all groups of a task, whose runs ended like this, in their order."""
+    if task.kind == "rows":
+        yield from _rows(task, ended)
+    elif task.kind == "perftest":
+        yield from _perftest(task, ended)
+    else:
+        yield from _dcgm(task, ended)
+
+
+def _rows(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
+    texts = [f"{one.out}\n{one.err}" for one in ended]
+    runs = [run for text in texts for run in _runs(text, task)]
+    for number, group in enumerate(task.groups):
+        mine = [run for run in runs if len(task.groups) == 1 or _group(run) == number]
+        yield _measured(group, mine, task, ended)
+    yield from _silent(task, texts[-1])
+    for text in texts:
+        yield from parse_nccl_log(text.splitlines(), task.what)
+
+
+def _runs(text: str, task: Task) -> Sequence[NcclRun]:
+    try:
+        return parse_nccl_runs(text, source=task.what, collective=task.groups[0].test)
+    except FabricError:
+        return ()  # more than is read of a run; the group is told as one that printed no result
+
+
+def _group(run: NcclRun) -> int:
+    return run.devices[0].group if run.devices and run.groups == 1 else -1
+
+
+def _measured(group: Group, runs: Sequence[NcclRun], task: Task, ended: Sequence[Ended]) -> Measurement:
+    last = ended[-1]
+    told = measurement_of(
+        runs, stage=group.stage, hosts=group.hosts, rails=group.rails, test=group.test, source=task.what
+    )
+    waits = [match[0].removeprefix("mpi_rows: ") for match in map(_WAITS.search, last.err.splitlines()) if match]
+    began = bool(waits) or any(run.devices for run in runs)
+    if last.cut and began:
+        return replace(told, state="broken", values=(), reason=f"it hung: {waits[0] if waits else last.cut}")
+    if last.cut:
+        return replace(told, state="unmade", values=(), reason=f"it did not begin: {last.cut}")
+    if told.state == "unmade" and last.code and began:
+        return replace(told, state="broken", reason=clean(waits[0] if waits else f"it ended with status {last.code}"))
+    if told.state == "unmade" and last.code and not any(run.failures for run in runs):
+        return replace(told, reason=clean(f"it ended with status {last.code}: {untag(last.last_words)[1]}"))
+    return told
+
+
+def _silent(task: Task, text: str) -> Iterator[Clue]:
+    """Ranks that say nothing while the others say that they wait: they are what is waited for. Not so when many are silent."""
+    places: dict[int, str] = {}
+    waiting: set[int] = set()
+    for line in lines_of(text):
+        if match := _STARTS.search(line.text):
+            places[int(match[1])] = match[2]
+        elif match := _WAITS.search(line.text):
+            waiting.add(int(match[1]))
+    silent = sorted(places.keys() - waiting)
+    if waiting and silent and len(silent) * 2 <= len(places):
+        for rank in silent:
+            host = task.hosts[rank // task.ranks] if rank // task.ranks < len(task.hosts) else places[rank]
+            said = f"rank {rank} says nothing while {counted(len(waiting), 'rank')} of {len(places):,} wait"
+            yield Clue("hang", host, said, source=task.what)
+
+
+def _perftest(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
+    """Of each rail what its caller printed; callers are the ranks after the servers."""
+    stage = task.groups[0].stage
+    for number, rail in enumerate(task.rails):
+        texts = [_of_rank(one, task.ranks + number) for one in ended]
+        runs = []
+        for text in texts:
+            if is_perftest(text):
+                run = parse_ib_write_bw(text, source=task.what)
+                runs.append(run)
+                yield from perftest_clues(text, run, host=task.hosts[1])
+        if runs:
+            yield perftest_measurement(runs, stage=stage, hosts=task.hosts, rails=(rail,), source=task.what)
+        else:
+            why = clean(ended[-1].cut or untag(ended[-1].last_words)[1] or "it printed no result")
+            yield Measurement(stage, "ib_write_bw", task.hosts, (rail,), state="unmade", reason=why, source=task.what)
+
+
+def _of_rank(one: Ended, rank: int) -> str:
+    lines = (line for text in (one.out, one.err) for line in lines_of(text))
+    return "\n".join(line.text for line in lines if line.tag == rank) + "\n"
+
+
+def _dcgm(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
+    """The diagnosis of one host."""
+    text = "\n".join(line.text for line in lines_of(ended[-1].out))
+    try:
+        measurements, clues = parse_dcgmi(text, source=task.what, host=task.hosts[0])
+    except FabricError as error:
+        measurements, clues = (), ()
+        why = clean(ended[-1].cut or untag(ended[-1].last_words)[1] or error.message)
+        yield Measurement("diag", "dcgm", task.hosts, state="unmade", reason=why, source=task.what)
+    yield from measurements
+    yield from clues
