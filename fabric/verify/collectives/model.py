@@ -73,9 +73,12 @@ class Clue:
     count: int = 1
 
 
-PartKind = Literal["gpu", "nic", "cable", "host", "switch", "trunk", "zone-uplinks", "path", "setting", "undecided"]
+PartKind = Literal[
+    "gpu", "nic", "cable", "host", "switch", "trunk", "zone-uplinks", "path", "setting", "process", "undecided",
+]  # fmt: skip
 """`cable`: host cable with the switch port at its end; `trunk`: cable between switches with both its ports; `path`: a collision on a
-way through the fabric, nobody's fault; `setting`: a fleet-wide or host-wide setting; `undecided`: evidence is not enough."""
+way through the fabric, nobody's fault; `setting`: a fleet-wide or host-wide setting; `process`: a rank's program, no hardware by itself (flight
+recorder only); `undecided`: evidence is not enough."""
 
 
 @dataclass(frozen=True, slots=True)
