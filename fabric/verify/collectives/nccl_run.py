@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from fabric.verify.collectives.model import Measurement, Stage, State
 from fabric.words import counted
@@ -126,26 +127,58 @@ def busbw_factor(collective: str, nranks: int) -> float | None:
     return None if factor is None or nranks < 1 else factor(nranks)
 
 
-def fits(row: Row, collective: str, nranks: int, *, slack: float, timed: bool = True) -> bool:
-    """Whether the numbers of a row agree with each other, so far as they can be checked; `slack` is the relative error of printing.
+WIDTHS: Mapping[str, int] = MappingProxyType(
+    {
+        "int8": 1,
+        "uint8": 1,
+        "int32": 4,
+        "uint32": 4,
+        "int64": 8,
+        "uint64": 8,
+        "half": 2,
+        "bfloat16": 2,
+        "float": 4,
+        "double": 8,
+    }
+)
+"""Bytes of an element by the type's printed name."""
 
-    A row that was mixed with another line on its way may look whole: then time, bandwidths and size contradict each other.
-    `timed`: the time is that of the operation (not with -C, which prints the CPU's).
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How exactly the numbers of a row were printed: relative error, absolute error of bandwidths in GB/s, whether the time is that
+    of the operation (not with -C, which prints the CPU's).
     """
+
+    slack: float
+    floor: float
+    timed: bool = True
+
+
+def fits(row: Row, collective: str, nranks: int, printing: Printing) -> bool:
+    """Whether the numbers of a row agree with each other, so far as they can be checked.
+
+    A row that was mixed with another line on its way may look whole: then time, bandwidths, size and count contradict each other.
+    """
+    width = row.count * WIDTHS.get(row.type, 1)
+    if width and row.size and (row.size % width or row.size < width):
+        return False
     factor = busbw_factor(collective, nranks)
     for half in (row.oop, row.inplace):
         if half is None or half.algbw is None or half.busbw is None:
             continue
         if min(half.algbw, half.busbw) < 0 or (half.time_us is not None and half.time_us < 0):
             return False
-        # 0.02 GB/s: two roundings of 0.01, which is all that small messages show
-        if factor is not None and abs(half.algbw * factor - half.busbw) > half.busbw * slack + 0.02:
+        if factor is not None and not _near(half.algbw * factor, half.busbw, printing):
             return False
-        if timed and half.time_us and collective not in ("hypercube", "alltoallv"):
-            rate = row.size / half.time_us / 1e3
-            if abs(rate - half.algbw) > max(rate, half.algbw) * slack + 0.02:
-                return False
+        timed = printing.timed and half.time_us and collective not in ("hypercube", "alltoallv")
+        if timed and half.time_us and not _near(row.size / half.time_us / 1e3, half.algbw, printing):
+            return False
     return True
+
+
+def _near(one: float, other: float, printing: Printing) -> bool:
+    return abs(one - other) <= max(one, other) * printing.slack + printing.floor
 
 
 def sharpened(row: Row, collective: str, nranks: int, timely: tuple[bool, bool]) -> Row:

@@ -12,11 +12,12 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.json_salvage import read_json
-from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Row, fits, guess
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, fits, guess
 
 _PROGRAM = re.compile(r"(?:^|[\\/])(\w{1,40})_perf(?:\.exe)?\Z")
 _SLACK = 2e-3
 """Bandwidths and times are printed with six decimals; small times leave an error of a thousandth."""
+_FLOOR = 2e-6
 
 KEPT_KEYS = (
     "version", "start_time", "args", "nccl_version", "config", "results", "out_of_bounds", "average_bus_bandwidth", "errors",
@@ -42,7 +43,7 @@ def parse_nccl_json(text: str, *, source: str, collective: str = "") -> NcclRun:
     told = collective or _program(document)
     known = (told or UNKNOWN) if nranks else UNKNOWN
     timed = not any("cpu_time" in _object(item.get("out_of_place")) for item in said)
-    kept = [row for row in rows if fits(row, known, nranks, slack=_SLACK, timed=timed)]
+    kept = [row for row in rows if fits(row, known, nranks, Printing(_SLACK, _FLOOR, timed))]
     failures = [error[:400] for error in _list(document.get("errors")) if isinstance(error, str) and error]
     if len(kept) < len(rows):
         failures.append(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.launcher_lines import Line, lines_of
-from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Row, fits, guess, sharpened
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, fits, guess, sharpened
 
 MAX_TEXT = 64 << 20
 MAX_KEPT = 200
@@ -50,10 +50,11 @@ _STAMP = (re.compile(r"\d{4}-\d\d-\d\d\Z"), re.compile(r"\d\d:\d\d:\d\d\Z"))
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """A row, the relative error that its printing leaves, and for each half whether its time says more than its bandwidth."""
+    """A row, how exactly it was printed, and for each half whether its time says more than its bandwidth."""
 
     row: Row
     slack: float
+    floor: float
     timely: tuple[bool, bool]
 
 
@@ -72,6 +73,7 @@ class _Builder:
     average: float | None = None
     failures: list[str] = field(default_factory=list)
     errors_column: bool = False
+    root_column: bool = False
     cpu_time: bool = False
 
     @property
@@ -143,7 +145,7 @@ class _Reader:
 
     def _row(self, line: Line) -> None:
         builder = self._at(line.tag)
-        row = _row_of(line.text, errors_column=builder.errors_column) if line.whole else None
+        row = _row_of(line.text, errors_column=builder.errors_column, root=builder.root_column) if line.whole else None
         if row is None:
             builder.dropped += 1
         else:
@@ -170,6 +172,7 @@ class _Reader:
         elif _HEADER.match(text):
             builder = self._at(tag)
             builder.errors_column = "#wrong" not in text and "error" in text
+            builder.root_column = "root" in text
             builder.cpu_time = "cputime" in text
         elif found := _BOUNDS.match(text):
             self._at(tag).bounds = (int(found[1]), found[2] == "OK")
@@ -197,10 +200,10 @@ class _Reader:
         return [_Builder(None, failures=stray)]
 
 
-def _row_of(text: str, *, errors_column: bool) -> _Printed | None:
+def _row_of(text: str, *, errors_column: bool, root: bool) -> _Printed | None:
     """A data row; None for what is no whole row.
 
-    12 columns: old, without root; 13: new; 8 more with -I; 2 more, date and time, with -S.
+    12 columns: old, without root (unless the header has one); 13: new; 8 more with -I; 2 more, date and time, with -S.
     """
     words = text.split()
     if len(words) in (14, 15, 22, 23) and all(
@@ -208,7 +211,7 @@ def _row_of(text: str, *, errors_column: bool) -> _Printed | None:
     ):
         words = words[:-2]
     old = len(words) in (12, 20)
-    if len(words) not in (12, 13, 20, 21) or not all(map(_INTEGER.match, words[:2])):
+    if len(words) not in (12, 13, 20, 21) or (old and root) or not all(map(_INTEGER.match, words[:2])):
         return None
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,19}", words[2]) or not re.fullmatch(r"[a-z]\w{0,19}", words[3]):
         return None
@@ -224,7 +227,8 @@ def _row_of(text: str, *, errors_column: bool) -> _Printed | None:
     slacks = [[_slack(word) for word in numbers[at : at + 3]] for at in (0, width)]
     row = Row(int(words[0]), int(words[1]), words[2], words[3], halves[0], halves[1])
     timely = [time < busbw and busbw > COARSE for time, _, busbw in slacks]
-    return _Printed(row, max(map(max, slacks)), (timely[0], timely[1]))
+    floor = max(_error(word) for at in (0, width) for word in numbers[at + 1 : at + 3])
+    return _Printed(row, max(map(max, slacks)), 2 * floor, (timely[0], timely[1]))
 
 
 def _blank(words: list[str]) -> bool:
@@ -251,18 +255,18 @@ def _finite(word: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _slack(word: str) -> float:
-    """Twice the relative error that the printing of a number leaves: `1e+03` may be 950 to 1,050, `255.65` is near exact."""
+def _error(word: str) -> float:
+    """Half of the last digit that was printed: `1e+03` may be 500 to 1,500, `255.65` is near exact."""
+    if _finite(word) is None:
+        return 0.0
     digits, _, exponent = word.lower().partition("e")
-    whole, _, fraction = digits.partition(".")
-    if not exponent:
-        return 1e-3 + _share(0.5 * 10.0 ** -len(fraction), digits)
-    return 1e-3 + _share(0.5 * 10.0 ** -len(fraction), digits if whole else "1")
+    return 0.5 * 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
 
 
-def _share(error: float, digits: str) -> float:
-    value = _finite(digits)
-    return 2 * error / value if value else 0.0
+def _slack(word: str) -> float:
+    """Twice the relative error that the printing of a number leaves."""
+    value = _finite(word)
+    return 1e-3 + (2 * _error(word) / value if value else 0.0)
 
 
 def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
@@ -275,7 +279,7 @@ def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
     kept = [
         sharpened(printed.row, known, nranks, printed.timely) if not builder.cpu_time else printed.row
         for printed in builder.rows
-        if fits(printed.row, known, nranks, slack=printed.slack, timed=not builder.cpu_time)
+        if fits(printed.row, known, nranks, Printing(printed.slack, printed.floor, timed=not builder.cpu_time))
     ]
     failures = list(builder.failures)
     if len(kept) < len(rows):

@@ -90,7 +90,16 @@ def is_log(text: str) -> bool:
     """Whether a text looks like a log of NCCL, or of the kernel or a driver with words that are a clue."""
     return any(
         words in text
-        for words in ("NCCL INFO", "NCCL WARN", "NCCL version", "NVRM: ", "NVML: ", "ACSCtl:", " kernel: ")
+        for words in (
+            "NCCL INFO",
+            "NCCL WARN",
+            "NCCL version",
+            "NVRM: ",
+            "NVML: ",
+            "ACSCtl:",
+            " kernel: ",
+            'link_speed="',
+        )
     )
 
 

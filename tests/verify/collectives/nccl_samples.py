@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from fabric.verify.collectives.nccl_run import Half, Row, busbw_factor
+from fabric.verify.collectives.nccl_run import SUMMED, Half, Row, busbw_factor
 
 GIB = 1 << 30
 
@@ -23,13 +23,15 @@ def rows_of(
     """Rows of doubling size, one a bandwidth in GB/s."""
     factor = busbw_factor(collective, nranks) or 1.0
     redop = "sum" if "reduce" in collective else "none"
+    first -= first % (4 * nranks)
     made = []
     for index, speed in enumerate(speeds):
         size = first << index
+        count = size // 4 // (nranks if collective in SUMMED else 1)
         made.append(
             Row(
                 size,
-                size // 4,
+                count,
                 "float",
                 redop,
                 half(size, speed, factor, wrong),
