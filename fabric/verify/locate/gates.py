@@ -1,0 +1,163 @@
+"""Is a result bad? Against an expected value where one is known, else against the median of its peers.
+
+Peers are results of the same test at the same size, with as many hosts and rails, that span as much of the fabric. Bad is what
+lies further below their median than noise reaches: five standard deviations of the peers themselves, within the bounds of `Gate`.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fabric.verify.collectives.model import Measurement
+from fabric.verify.locate.places import Places
+
+Verdict = Literal["good", "bad", "grey", "unmade"]
+Expected = Mapping[tuple[str, str], float]
+"""(stage, test) -> the least GB/s that is accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """How far below its peers a result may lie, as a share of their median.
+
+    `least`, `most`: bounds of the tolerance that follows from the peers' own spread. `few`: the tolerance when there are fewer than
+    `many` peers, whose spread says nothing. `other_span`: the tolerance when only results over less of the fabric can be compared.
+    All are choices of ours: 0.15 is more than three standard deviations of a single run with 5 percent noise.
+    """
+
+    least: float = 0.15
+    most: float = 0.4
+    few: float = 0.3
+    other_span: float = 0.45
+    many: int = 8
+    deviations: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A result with its verdict. `grey`: too near to the bound to say, or nothing to compare with. `ratio`: to `reference` (GB/s)."""
+
+    measurement: Measurement
+    verdict: Verdict
+    ratio: float | None = None
+    reference: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A class of results most of which miss the expected value: nobody's fault alone. `share` of its `count` results are below."""
+
+    stage: str
+    test: str
+    median: float
+    expected: float
+    share: float
+    count: int
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    value: float
+    tolerance: float
+
+
+Key = tuple[str, str, int, int, int, str]
+
+
+def judge(
+    places: Places, measurements: Iterable[Measurement], expected: Expected | None, gate: Gate
+) -> tuple[list[Judged], list[Fleet]]:
+    """Every result with its verdict, and the classes that are slow as a whole."""
+    known = [m for m in measurements if all(host in places.seats for host in m.hosts) and m.hosts]
+    classes: dict[Key, list[Measurement]] = {}
+    for m in known:
+        if m.state == "ok" and m.values:
+            classes.setdefault(_key(places, m), []).append(m)
+    fleets = list(_fleets(classes, expected or {}))
+    general = {(fleet.stage, fleet.test) for fleet in fleets}
+    references = {key: _reference(key, classes, gate) for key in classes}
+    floors = {key: least for key, least in (expected or {}).items() if key not in general}
+    return [_judged(places, m, references, floors) for m in known], fleets
+
+
+def _key(places: Places, m: Measurement) -> Key:
+    """Pairs are pairs, in whatever stage they were made."""
+    if m.stage == "paths":
+        return ("path", m.test, 0, len(m.hosts), len(m.rails), places.span(m))
+    kind = "pair" if len(m.hosts) == 2 else m.stage
+    return (kind, m.test, m.size, len(m.hosts), len(m.rails), places.span(m))
+
+
+def _reference(key: Key, classes: Mapping[Key, Sequence[Measurement]], gate: Gate) -> _Reference | None:
+    """The median of the peers and the tolerance; None when there is nobody to compare with.
+
+    Few peers may all be suspects. Then what spans less of the fabric is the better measure, with room for the difference.
+    """
+    values = _values(classes[key])
+    if len(values) >= gate.many:
+        return _of_many(values, gate)
+    nearer = [
+        value for span in SPANS[: SPANS.index(key[5])] for value in _values(classes.get((*key[:5], span), ()))
+    ]  # fmt: skip
+    own = statistics.median_high(values)
+    if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own:
+        return _Reference(statistics.median_high(nearer), gate.other_span)
+    if len(values) < 2:
+        return _Reference(statistics.median_high(nearer), gate.other_span) if nearer else None
+    return _Reference(own, gate.few)
+
+
+SPANS = ("host", "switch", "zone", "zones")
+
+
+def _values(measurements: Sequence[Measurement]) -> list[float]:
+    return sorted(value for m in measurements if (value := m.value) is not None)
+
+
+def _of_many(values: list[float], gate: Gate) -> _Reference:
+    median = statistics.median_high(values)
+    spread = statistics.median(abs(value - median) for value in values)
+    tolerance = gate.deviations * 1.4826 * spread / median if median > 0 else 0.0  # 1.4826: MAD to standard deviation
+    return _Reference(median, min(gate.most, max(gate.least, tolerance)))
+
+
+def _judged(places: Places, m: Measurement, references: Mapping[Key, _Reference | None], floors: Expected) -> Judged:
+    if m.state == "unmade":
+        return Judged(m, "unmade", why=m.reason)
+    if m.wrong:
+        return Judged(m, "bad", why=f"{m.wrong:,} elements with wrong data")
+    if m.state == "broken":
+        return Judged(m, "bad", why=m.reason or "it ended with an error")
+    if not m.values:  # a diagnosis without a figure: it passed
+        return Judged(m, "good" if m.test.startswith("dcgm.") else "grey")
+    value = statistics.median(m.values)
+    reference, floor = references[_key(places, m)], floors.get((m.stage, m.test))
+    if floor is not None and value < floor:
+        return Judged(m, "bad", value / floor, floor, f"{value:.4g} GB/s, at least {floor:.4g} expected")
+    if reference is None or reference.value <= 0:
+        return Judged(m, "good" if floor is not None else "grey")
+    ratio = value / reference.value
+    text = f"{value:.4g} GB/s, the median of its peers is {reference.value:.4g}"
+    if ratio < 1 - reference.tolerance:
+        return Judged(m, "bad", ratio, reference.value, text)
+    return Judged(m, "good" if ratio >= 1 - 0.7 * reference.tolerance else "grey", ratio, reference.value, text)
+
+
+def _fleets(classes: Mapping[Key, Sequence[Measurement]], expected: Expected) -> Iterable[Fleet]:
+    """Where at least three results, and more than half of all, are below what is expected."""
+    by_stage: dict[tuple[str, str], list[Measurement]] = {}
+    for found in classes.values():
+        for m in found:
+            if (m.stage, m.test) in expected:
+                by_stage.setdefault((m.stage, m.test), []).append(m)
+    for (stage, test), found in by_stage.items():
+        values, least = _values(found), expected[stage, test]
+        below = sum(value < least for value in values)
+        if len(values) >= 3 and below * 2 > len(values):
+            hosts = tuple(dict.fromkeys(host for m in found for host in m.hosts))
+            yield Fleet(stage, test, statistics.median(values), least, below / len(values), len(values), hosts)

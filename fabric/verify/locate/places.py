@@ -1,0 +1,168 @@
+"""What a measurement loads: GPUs, host cables, switches, trunks, uplinks of zones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Literal
+
+from fabric.design.seats import Seat, Seating, Trunk
+from fabric.verify.collectives.model import Measurement
+
+Kind = Literal["gpu", "link", "trunk", "host", "some", "uplinks", "switch", "zone"]
+"""`link`: NIC, cable and switch port of one rail of one host. `some`: one unknown uplink of a switch. `uplinks`: all uplinks of an
+RTSW or leaf. `zone`: the uplinks of a zone."""
+
+Suspect = tuple[Kind, str, int]
+"""Kind, name of host, switch or trunk, and the GPU's or rail's number (`zone`: its number), 0 where there is none."""
+
+Span = Literal["host", "switch", "zone", "zones"]
+
+
+class Places:
+    """The seating with its ways: who is under one switch, who in one zone."""
+
+    def __init__(self, seating: Seating) -> None:
+        self.seating = seating
+        self.seats = seating.by_host
+
+    @cached_property
+    def trunk(self) -> dict[str, Trunk]:
+        """Every trunk by its name."""
+        return {trunk.name: trunk for trunk in self.seating.trunks}
+
+    @cached_property
+    def under(self) -> dict[str, list[str]]:
+        """The hosts with a seat at each switch, in the fabric's order."""
+        found: dict[str, list[str]] = {}
+        for host, seats in self.seats.items():
+            for switch in dict.fromkeys(seat.switch for seat in seats):
+                found.setdefault(switch, []).append(host)
+        return found
+
+    @cached_property
+    def switches(self) -> frozenset[str]:
+        """Every switch."""
+        return frozenset((*self.under, *self.seating.trunks_of))
+
+    @cached_property
+    def groups(self) -> dict[tuple[str, ...], list[str]]:
+        """Hosts that are cabled to the same switches, rail by rail: those of one RTSW, or of one leaf group."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for host, seats in self.seats.items():
+            found.setdefault(tuple(seat.switch for seat in seats), []).append(host)
+        return found
+
+    def group(self, host: str) -> tuple[str, ...]:
+        """The switches of a host in rail order: the key of its group."""
+        return tuple(seat.switch for seat in self.seats[host])
+
+    @cached_property
+    def by_zone(self) -> dict[int, list[str]]:
+        """The hosts of each zone, in the fabric's order."""
+        found: dict[int, list[str]] = {}
+        for host in self.seats:
+            found.setdefault(self.zone(host), []).append(host)
+        return found
+
+    def uplinks(self, switch: str) -> list[Trunk]:
+        """The trunks that lead up from a switch."""
+        return [trunk for trunk in self.seating.trunks_of.get(switch, ()) if trunk.b == switch]
+
+    def abroad(self, zone: int) -> int:
+        """How many hosts of a zone may send to other zones at once: half of what its uplinks carry, at least one; 0 without any."""
+        return self._abroad.get(zone, 0)
+
+    @cached_property
+    def zone_of_switch(self) -> dict[str, int]:
+        """The zone of each RTSW or leaf, and of the switches right above these."""
+        found: dict[str, int] = {}
+        for seat in (seat for seats in self.seats.values() for seat in seats):
+            if seat.switch not in found:
+                found[seat.switch] = seat.zone
+                found.update({trunk.a: seat.zone for trunk in self.uplinks(seat.switch)})
+        return found
+
+    @cached_property
+    def _abroad(self) -> dict[int, int]:
+        speed: dict[int, int] = {}
+        for trunk in self.seating.trunks:
+            zone = self.zone_of_switch.get(trunk.b)
+            if trunk.b not in self.under and zone is not None:
+                speed[zone] = speed.get(zone, 0) + trunk.speed_gbps
+        need = {zone: sum(seat.speed_gbps for seat in self.seats[hosts[0]]) for zone, hosts in self.by_zone.items()}
+        return {zone: max(1, speed[zone] // (2 * need[zone])) for zone in speed if need.get(zone)}
+
+    def zone(self, host: str) -> int:
+        """The zone of a host; 0 for one without NICs."""
+        seats = self.seats[host]
+        return seats[0].zone if seats else 0
+
+    def used(self, host: str, rails: Sequence[int]) -> tuple[Seat, ...]:
+        """The seats of a host that take part; `rails` empty = all."""
+        seats = self.seats[host]
+        return tuple(seat for seat in seats if seat.rail in rails) if rails else seats
+
+    def crossed(self, m: Measurement) -> list[str]:
+        """The switches whose uplinks a measurement needs: where hosts meet on one rail that are not under one switch."""
+        by_rail: dict[int, dict[str, None]] = {}
+        for host in m.hosts:
+            for seat in self.used(host, m.rails):
+                by_rail.setdefault(seat.rail, {})[seat.switch] = None
+        return list(dict.fromkeys(switch for found in by_rail.values() if len(found) > 1 for switch in found))
+
+    def span(self, m: Measurement) -> Span:
+        """How much of the fabric it goes through."""
+        if len(m.hosts) == 1:
+            return "host"
+        if not self.crossed(m):
+            return "switch"
+        return "zones" if len({self.zone(host) for host in m.hosts}) > 1 else "zone"
+
+    def must(self, m: Measurement) -> Iterator[Suspect]:
+        """What makes this measurement bad for sure when it is at fault; so a good one speaks for all of these."""
+        if len(m.hosts) == 1:
+            host = m.hosts[0]
+            yield from (("gpu", host, seat.gpu) for seat in self.used(host, m.rails))
+            return
+        switches: dict[str, None] = {}
+        for host in m.hosts:
+            yield ("host", host, 0)
+            for seat in self.used(host, m.rails):
+                yield ("link", host, seat.rail)
+                switches[seat.switch] = None
+        crossed = self.crossed(m)
+        for name in m.trunks:
+            if (trunk := self.trunk.get(name)) is not None:
+                yield ("trunk", name, 0)
+                switches[trunk.a] = switches[trunk.b] = None
+        yield from (("switch", switch, 0) for switch in switches)
+        yield from (("uplinks", switch, 0) for switch in crossed)
+        zones = dict.fromkeys(self.zone(host) for host in m.hosts)
+        if len(zones) > 1:
+            yield from (("zone", "", zone) for zone in zones)
+
+    def may(self, m: Measurement) -> Iterator[Suspect]:
+        """What can make it bad, although a good one says little of it."""
+        if len(m.hosts) == 1:
+            yield ("host", m.hosts[0], 0)
+            return
+        for host in m.hosts:
+            yield from (("gpu", host, seat.gpu) for seat in self.used(host, m.rails))
+        if not m.trunks:
+            yield from (("some", switch, 0) for switch in self.crossed(m))
+
+    def text(self, suspect: Suspect) -> str:
+        """A suspect as findings name it."""
+        kind, name, number = suspect
+        if kind == "gpu":
+            return f"{name}:gpu{number}"
+        if kind == "link":
+            return self.seat(name, number).cable
+        if kind in ("some", "uplinks"):
+            return f"{name} uplinks"
+        return f"zone {number} uplinks" if kind == "zone" else name
+
+    def seat(self, host: str, rail: int) -> Seat:
+        """The seat of one rail of a host."""
+        return next(seat for seat in self.seats[host] if seat.rail == rail)

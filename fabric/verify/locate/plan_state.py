@@ -1,0 +1,107 @@
+"""What the results so far say of each host and pair, as the plan needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from fabric.verify.locate.gates import Judged, Verdict
+from fabric.verify.locate.locate import examine
+from fabric.verify.locate.places import Places
+
+Pair = frozenset[str]
+
+
+class State:
+    """Who met whom, and how it ended. Only hosts that were chosen are planned for; results of others are ignored."""
+
+    def __init__(self, places: Places, judged: Iterable[Judged], hosts: Sequence[str]) -> None:
+        self.places = places
+        self.hosts = hosts
+        self.judged = list(judged)
+        self.met: dict[str, dict[str, list[Verdict]]] = {}
+        """host -> partner -> verdicts of all rails together."""
+        self.by_rail: dict[str, dict[int, list[Verdict]]] = {}
+        self.alone: dict[str, list[Verdict]] = {}
+        self.gpus: dict[str, dict[tuple[int, ...], Verdict]] = {}
+        self.pairs: dict[Pair, list[Verdict]] = {}
+        self.rail_pairs: set[Pair] = set()
+        self.flows: list[Judged] = []
+        self.larger: list[Judged] = []
+        chosen = set(hosts)
+        for one in self.judged:
+            if chosen.issuperset(one.measurement.hosts):
+                self._take(one)
+
+    def _take(self, one: Judged) -> None:
+        m, verdict = one.measurement, one.verdict
+        if len(m.hosts) == 1:
+            host = m.hosts[0]
+            if m.rails and len(m.rails) < len(self.places.seats[host]):
+                self.gpus.setdefault(host, {})[m.rails] = verdict
+            elif m.stage == "node":
+                self.alone.setdefault(host, []).append(verdict)
+        elif len(m.hosts) > 2:
+            self.larger.append(one)
+        elif m.stage == "paths":
+            self.flows.append(one)
+        elif m.rails:
+            self.rail_pairs.add(frozenset(m.hosts))
+            for host in m.hosts:
+                for rail in m.rails:
+                    self.by_rail.setdefault(host, {}).setdefault(rail, []).append(verdict)
+        else:
+            a, b = m.hosts
+            self.pairs.setdefault(frozenset(m.hosts), []).append(verdict)
+            self.met.setdefault(a, {}).setdefault(b, []).append(verdict)
+            self.met.setdefault(b, {}).setdefault(a, []).append(verdict)
+
+    def partners(self, host: str, verdict: Verdict) -> list[str]:
+        """Those with whom a host had a result of that kind, all rails together."""
+        return [partner for partner, found in self.met.get(host, {}).items() if verdict in found]
+
+    @cached_property
+    def proven(self) -> frozenset[str]:
+        """Hosts that were good with a partner, and are not bad alone."""
+        return frozenset(
+            host for host in self.hosts if self.partners(host, "good") and "bad" not in self.alone.get(host, ())
+        )
+
+    @cached_property
+    def spotless(self) -> frozenset[str]:
+        """Proven hosts without any bad result."""
+        return frozenset(host for host in self.proven if not self.partners(host, "bad"))
+
+    @cached_property
+    def suspects(self) -> list[str]:
+        """Hosts that were bad or grey with a partner and good with none."""
+        return [
+            host
+            for host in self.hosts
+            if not self.partners(host, "good") and (self.partners(host, "bad") or self.partners(host, "grey"))
+        ]
+
+    @cached_property
+    def strained(self) -> list[tuple[str, str]]:
+        """Pairs that were bad although both hosts were good with others, and that no fault explains yet: a way, or an uplink."""
+        case = examine(self.places, self.judged)
+        done = {
+            frozenset(j.measurement.hosts)
+            for one in case.explained
+            if one.suspect[0] != "some"
+            for j in case.bad(one.of)
+        }
+        found = []
+        for pair, verdicts in self.pairs.items():
+            a, b = sorted(pair)
+            if "bad" in verdicts and pair not in done and all(self._good_elsewhere(x, y) for x, y in ((a, b), (b, a))):
+                found.append((a, b))
+        return found
+
+    def _good_elsewhere(self, host: str, partner: str) -> bool:
+        return any("good" in found for other, found in self.met[host].items() if other != partner)
+
+    def crossings(self, host: str) -> int:
+        """How many partners a host has met that are under other switches."""
+        own = self.places.group(host)
+        return sum(self.places.group(partner) != own for partner in self.met.get(host, ()))

@@ -1,0 +1,218 @@
+"""The steps of a plan: each adds its groups to the round for hosts that are still free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fabric.verify.collectives.model import Stage
+from fabric.verify.collectives.stages import Group
+from fabric.verify.locate.plan_state import State
+
+PARTNERS = 3
+"""With how many partners a suspect is tried at most, all rails together."""
+CONTROLS = 12
+"""Proven pairs that run beside suspects, so that these have peers: more than `Gate.many`, so that a few may be bad."""
+
+
+class Round:
+    """The groups of one round, and who is still free."""
+
+    def __init__(self, state: State, test: str) -> None:
+        self.state = state
+        self.test = test
+        self._groups: list[Group] = []
+        self._busy: set[str] = set()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """What was added so far."""
+        return tuple(self._groups)
+
+    def free(self, host: str) -> bool:
+        """Whether nothing else uses a host in this round."""
+        return host not in self._busy
+
+    def add(self, stage: Stage, hosts: Sequence[str], rails: Iterable[tuple[int, ...]] = ((),), test: str = "") -> None:
+        """One group for each set of rails, of these hosts, which are then busy."""
+        self._groups += [Group(stage, test or self.test, tuple(hosts), some) for some in rails]
+        self._busy.update(hosts)
+
+    def pair_up(self, stage: Stage, hosts: Iterable[str]) -> list[str]:
+        """Pairs of neighbours in the list; who is left over."""
+        waiting = [host for host in hosts if self.free(host)]
+        for a, b in zip(waiting[::2], waiting[1::2], strict=False):
+            self.add(stage, (a, b))
+        return waiting[len(waiting) // 2 * 2 :]
+
+    def partner(self, host: str) -> str | None:
+        """A free proven host that this one has not met, the nearest; among suspects only when nobody is proven."""
+        state, places = self.state, self.state.places
+        met = state.met.get(host, {})
+        near = places.groups[places.group(host)]
+        zone = places.by_zone[places.zone(host)]
+        pools = [(pool, want) for want in (state.spotless, state.proven) for pool in (near, zone, state.hosts)]
+        if not state.proven:
+            pools.append((state.hosts, frozenset(state.hosts)))
+        for pool, want in pools:
+            if want:
+                for other in pool:
+                    if other in want and other != host and other not in met and self.free(other):
+                        return other
+        return None
+
+
+def nodes(made: Round) -> bool:
+    """Every host that was never measured alone."""
+    for host in made.state.hosts:
+        if host not in made.state.alone:
+            made.add("node", (host,))
+    return bool(made.groups)
+
+
+def gpus(made: Round) -> None:
+    """GPUs of a host that is bad alone: two and two, then those of each bad two with GPUs of good ones."""
+    for host in made.state.hosts:
+        if "bad" in made.state.alone.get(host, ()) and made.free(host):
+            sets = _gpu_sets([seat.gpu for seat in made.state.places.seats[host]], made.state.gpus.get(host, {}))
+            if sets:
+                made.add("node", (host,), sets)
+
+
+def _gpu_sets(all_gpus: Sequence[int], done: Mapping[tuple[int, ...], str]) -> list[tuple[int, ...]]:
+    if not done:
+        return list(zip(all_gpus[::2], all_gpus[1::2], strict=False)) if len(all_gpus) > 2 else []
+    good = [gpu for some, verdict in done.items() if verdict == "good" for gpu in some]
+    open_ones = [
+        gpu
+        for some, verdict in done.items()
+        if verdict == "bad"
+        for gpu in some
+        if gpu not in good and sum(gpu in other for other in done) < 2
+    ]
+    return [(gpu, partner) for gpu, partner in zip(open_ones, dict.fromkeys(good), strict=False)]
+
+
+def pairs(made: Round) -> bool:
+    """Disjoint pairs under one switch of hosts that have met nobody; who is left over meets somebody of the zone, or anybody."""
+    state, places = made.state, made.state.places
+    new = {host for host in state.hosts if host not in state.met}
+    rest: list[str] = []
+    for hosts in places.groups.values():
+        rest += made.pair_up("pairs", [host for host in hosts if host in new])
+    last: list[str] = []
+    for hosts in places.by_zone.values():
+        wanted = set(hosts).intersection(rest)
+        last += made.pair_up("pairs", [host for host in hosts if host in wanted])
+    for host in made.pair_up("pairs", last):
+        other = next((h for h in state.hosts if h != host and h not in new and made.free(h)), None)
+        if other is not None:
+            made.add("pairs", (host, other))
+    return bool(made.groups)
+
+
+def retests(made: Round) -> None:
+    """Each suspect with a partner that it has not met, until it has met enough."""
+    for host in made.state.suspects:
+        if made.free(host) and len(made.state.met[host]) < PARTNERS - 1:
+            other = made.partner(host)
+            if other is not None:
+                made.add("retest", (host, other))
+
+
+def rails(made: Round) -> None:
+    """Suspects that were bad with two partners, each rail alone, with one more; and proven pairs beside them."""
+    state = made.state
+    before = len(made.groups)
+    for host in state.suspects:
+        if len(state.met[host]) >= 2 and host not in state.by_rail and made.free(host):
+            other = made.partner(host) or _again(made, host)
+            if other is not None:
+                made.add("rails", (host, other), _rails(state, host))
+    if len(made.groups) > before:
+        _controls(made)
+
+
+def _again(made: Round, host: str) -> str | None:
+    """In a small fleet: a proven partner for the second time."""
+    return next((other for other in made.state.met[host] if other in made.state.proven and made.free(other)), None)
+
+
+def _rails(state: State, host: str) -> list[tuple[int, ...]]:
+    return [(seat.rail,) for seat in state.places.seats[host]]
+
+
+def _controls(made: Round) -> None:
+    """Rail by rail, two proven pairs across switches: peers for the suspects' rails."""
+    spare = [host for host in made.state.hosts if host in made.state.spotless and made.free(host)]
+    for a, b in _across(made, spare)[:2]:
+        made.add("rails", (a, b), _rails(made.state, a))
+
+
+def _across(made: Round, hosts: Sequence[str]) -> list[tuple[str, str]]:
+    """Disjoint pairs of neighbouring groups within a zone, that have not met."""
+    state, places = made.state, made.state.places
+    found: list[tuple[str, str]] = []
+    waiting: dict[int, list[str]] = {}
+    for host in hosts:
+        queue = waiting.setdefault(places.zone(host), [])
+        own = places.group(host)
+        place = next(
+            (i for i, h in enumerate(queue[:8]) if places.group(h) != own and h not in state.met.get(host, ())), None
+        )
+        if place is None:
+            queue.append(host)
+        else:
+            found.append((queue.pop(place), host))
+    return found
+
+
+def twice(made: Round) -> None:
+    """Pairs that were bad although both are good with others, once more; InfiniBand: rail by rail, which names the leaf."""
+    state = made.state
+    for a, b in state.strained:
+        if made.free(a) and made.free(b):
+            apart = len(set(state.places.group(a))) > 1 and state.places.group(a) != state.places.group(b)
+            if apart and frozenset((a, b)) not in state.rail_pairs:
+                made.add("rails", (a, b), _rails(state, a))
+            elif not apart and len(state.pairs[frozenset((a, b))]) < 2:
+                made.add("retest", (a, b))
+
+
+def screens(made: Round, *, zones: bool, controls_only: bool) -> None:
+    """Hosts that are free meet across switches, each twice with others; some of each zone across zones.
+
+    It proves the uplinks of racks and zones. With `controls_only` only as many as suspects need as peers.
+    """
+    state = made.state
+    if zones and not controls_only:
+        _zones(made)
+    spare = [
+        host
+        for host in state.hosts
+        if host in state.spotless and made.free(host) and (controls_only or state.crossings(host) < 2)
+    ]
+    found = _across(made, spare)
+    for a, b in found[:CONTROLS] if controls_only else found:
+        made.add("retest", (a, b))
+
+
+def _zones(made: Round) -> None:
+    """Hosts of every zone with hosts of every other, no more at once than half the zone's uplinks can carry."""
+    state, places = made.state, made.state.places
+    pools: dict[int, list[str]] = {}
+    for zone, hosts in places.by_zone.items():
+        good = [h for h in hosts if h in state.spotless and made.free(h) and not _abroad(state, h)]
+        if sum(_abroad(state, h) > 0 for h in hosts) < 2 * places.abroad(zone):
+            count = places.abroad(zone)
+            pools[zone] = good[:: max(1, len(good) // count)][:count] if count else []
+    while sum(bool(pool) for pool in pools.values()) > 1:
+        order = [zone for zone, pool in pools.items() if pool]
+        for place, zone in enumerate(order):
+            for other in (*order[place + 1 :], *order[:place]):
+                if pools[zone] and pools[other]:
+                    made.add("zones", (pools[zone].pop(), pools[other].pop()))
+
+
+def _abroad(state: State, host: str) -> int:
+    zone = state.places.zone(host)
+    return sum(state.places.zone(partner) != zone for partner in state.met.get(host, ()))

@@ -1,0 +1,68 @@
+"""What is no part's fault: settings of a host or of the whole fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fabric.verify.collectives.model import ClueKind, Part
+from fabric.verify.locate.clues import SETTINGS, Heard
+from fabric.verify.locate.gates import Fleet
+from fabric.verify.locate.places import Places
+from fabric.words import counted
+
+FLEET_SHARE = 0.5
+"""From this share of the hosts that were heard on, a setting is the fleet's."""
+
+
+def fleet_parts(fleets: Iterable[Fleet]) -> Iterator[Part]:
+    """Tests that are slow almost everywhere: no single part explains them."""
+    for fleet in fleets:
+        text = f"{fleet.share:.0%} of {counted(fleet.count, 'result')} below {fleet.expected:.4g} GB/s, median {fleet.median:.4g}"
+        yield Part(
+            "setting", f"{fleet.test} ({fleet.stage})", 0.8, "the whole fleet", (text,),
+            ("the expected value is of other hardware",),
+            "compare the hosts' settings (fabric validate hosts, fabric validate qos) and the expected value's source", fleet.hosts,
+        )  # fmt: skip
+
+
+def setting_parts(places: Places, heard: Sequence[Heard]) -> Iterator[Part]:
+    """One part a kind of setting and host; one for all, when most hosts say the same."""
+    by_kind: dict[ClueKind, dict[str, list[Heard]]] = {}
+    for one in heard:
+        if one.clue.kind in SETTINGS:
+            host = _host(one)
+            by_kind.setdefault(one.clue.kind, {}).setdefault(host, []).append(one)
+    for kind, by_host in by_kind.items():
+        known = [host for host in by_host if host in places.seats]
+        if len(known) > 2 and len(known) >= FLEET_SHARE * len(places.seats):
+            said = [one for found in by_host.values() for one in found]
+            yield _part(kind, f"{kind} on {counted(len(known), 'host')}", "the whole fleet", said, tuple(known))
+        else:
+            for host, said in by_host.items():
+                yield _part(kind, host, place_of(places, host), said, (host,) if host in places.seats else ())
+
+
+def _host(one: Heard) -> str:
+    if one.suspect is not None and one.suspect[0] in ("host", "gpu", "link"):
+        return one.suspect[1]
+    return one.clue.where
+
+
+def _part(kind: ClueKind, name: str, place: str, said: Sequence[Heard], hosts: tuple[str, ...]) -> Part:
+    evidence = tuple(dict.fromkeys(clue_text(one) for one in said))[:6]
+    return Part("setting", name, 0.9, place, evidence, (), SETTINGS[kind], hosts)
+
+
+def clue_text(heard: Heard) -> str:
+    """A clue as evidence: what it says, how often, from where."""
+    clue = heard.clue
+    times = f" ({clue.count:,} times)" if clue.count > 1 else ""
+    peer = f" with {clue.peer}" if clue.peer else ""
+    source = f" [{clue.source}]" if clue.source else ""
+    return f"{clue.kind} at {clue.where}{peer}: {clue.text}{times}{source}"
+
+
+def place_of(places: Places, host: str) -> str:
+    """Where a host stands; empty for one that is not known."""
+    seats = places.seats.get(host)
+    return f"zone {seats[0].zone}, rack {seats[0].rack}, unit {seats[0].unit}" if seats else ""
