@@ -25,6 +25,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "fabric.cli.history:history",
         "What every validate found: of a part, of repeat offenders, since the last good run.",
     ),
+    "flight-recorder": (
+        "fabric.cli.flight_recorder:flight_recorder",
+        "PyTorch's dumps of a hanging job: the rank at fault, its GPU, NIC and switch port.",
+    ),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),

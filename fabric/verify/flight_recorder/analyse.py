@@ -37,6 +37,7 @@ def analyse(dumps: Dumps) -> Analysis:
         tuple(sorted({dump.version for dump in dumps.ranks.values()}, key=_number)), missing, tuple(dumps.unread),
         len(groups), tuple(dict.fromkeys([*(wait.group for wait in waits), *(joint.group.label for joint in joints)])),
         tuple(culprits), tuple(waits or unsure), lags, tuple(_notes(dumps, missing, waits, unsure, trusted=trusted)),
+        nameless(dumps) > 0 or not groups,
     )  # fmt: skip
 
 

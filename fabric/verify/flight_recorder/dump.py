@@ -76,12 +76,21 @@ def _counters(value: Any) -> Counters:
 
 
 def _by_order(names: Mapping[str, Any], ids: set[Any]) -> dict[int, str]:
-    """Which name each pg_id has, by order alone: both count in the order in which the groups were made. Empty when they do not fit."""
-    if len(names) != len(ids) or not all(name.isdecimal() for name in names):
+    """Which name each pg_id has, by order alone: both count in the order in which the groups were made. Empty when they do not fit.
+
+    A group of one rank is often never used and then has no pg_id: where all do not fit, those of two ranks and more may.
+    """
+    if not all(name.isdecimal() for name in names) or not all(type(pg_id) is int for pg_id in ids):
         return {}
-    if not all(type(pg_id) is int for pg_id in ids):
-        return {}
-    return dict(zip(sorted(ids), sorted(names, key=int), strict=True))
+    for some in (list(names), [name for name, conf in names.items() if _several(conf)]):
+        if len(some) == len(ids):
+            return dict(zip(sorted(ids), sorted(some, key=int), strict=True))
+    return {}
+
+
+def _several(conf: Any) -> bool:
+    ranks = conf.get("ranks") if isinstance(conf, dict) else conf
+    return isinstance(ranks, str | list) and ("," in ranks if isinstance(ranks, str) else len(ranks) > 1)
 
 
 def _ids(names: Mapping[str, Any], seen: Mapping[str, _Seen], status: Mapping[Any, Any]) -> dict[str, int]:

@@ -50,10 +50,15 @@ def number(value: Any, what: str) -> int | None:
 
 
 def text(value: Any, what: str) -> str:
-    """A text of sane length."""
+    """A text of sane length, as it can be shown."""
     if not isinstance(value, str) or len(value) > _TEXT:
         raise FabricError(f"{what} is not a text")
-    return value
+    return value if value.isprintable() else shown(value)
+
+
+def shown(value: str) -> str:
+    """The text with a question mark for each character that would move a terminal's cursor or is no character at all."""
+    return "".join(char if char.isprintable() else "?" for char in value)
 
 
 def group_of(value: Any) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from stat import S_ISREG
 
 from fabric.errors import FabricError
 from fabric.verify.flight_recorder.dump import summary_of
+from fabric.verify.flight_recorder.fields import shown
 from fabric.verify.flight_recorder.jsoned import load_json
 from fabric.verify.flight_recorder.memberships import Memberships
 from fabric.verify.flight_recorder.model import Dumps, RankDump, Unread
@@ -71,9 +72,9 @@ def read_chunk(files: list[tuple[int, Path]]) -> _Part:
             try:
                 data = _read(path)
                 size += len(data)
-                ranks.append(summary_of(_loaded(data), rank, str(path), memberships))
+                ranks.append(summary_of(_loaded(data), rank, shown(str(path)), memberships))
             except FabricError as error:
-                unread.append(Unread(rank, str(path), error.message))
+                unread.append(Unread(rank, shown(str(path)), shown(error.message)))
     finally:
         if collecting:
             gc.enable()

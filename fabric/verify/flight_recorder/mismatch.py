@@ -22,6 +22,8 @@ SAME_SIZE = frozenset(
 )
 """Collectives in which every member gives, and gets, equally much; others may differ by rank (all_to_all, lists of tensors)."""
 
+_EXCHANGE = ("all_to_all", "alltoall")
+
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
@@ -34,8 +36,8 @@ class Mismatch:
 
     @property
     def minority(self) -> tuple[int, ...]:
-        """Everyone but the largest side; empty when two sides are equally large."""
-        if len(self.sides[0][1]) == len(self.sides[1][1]):
+        """Everyone but the largest side; empty when there is no largest."""
+        if len(self.sides) < 2 or len(self.sides[0][1]) == len(self.sides[1][1]):
             return ()
         return tuple(sorted(rank for _, ranks in self.sides[1:] for rank in ranks))
 
@@ -49,6 +51,8 @@ def mismatch_of(group: Group) -> Mismatch | None:
     for seq in sorted(calls):
         if len(calls[seq]) > 1 and (kind := _difference(calls[seq])) is not None:
             return _mismatch(group, seq, kind, calls)
+        if (unequal := _unequal(group, seq, calls[seq])) is not None:
+            return unequal
     return None
 
 
@@ -58,11 +62,23 @@ def _difference(calls: Mapping[int, Call]) -> Kind | None:
         return None
     if len({call.name for call in compared}) > 1:
         return "collective"
+    if len({call.dtypes[0] for call in compared if call.dtypes}) > 1:
+        return "type"
     if compared[0].name not in SAME_SIZE:
         return None
-    if len({call.dtypes for call in compared if call.dtypes}) > 1:
-        return "type"
     return "size" if len({(call.numel_in, call.numel_out) for call in compared}) > 1 else None
+
+
+def _unequal(group: Group, seq: int, calls: Mapping[int, Call]) -> Mismatch | None:
+    """An exchange in which all members together give another number of elements than they take: who is wrong cannot be said."""
+    if len(calls) < len(group.members) or not all(call.name.startswith(_EXCHANGE) for call in calls.values()):
+        return None
+    given, taken = (sum(getattr(call, way) for call in calls.values()) for way in ("numel_in", "numel_out"))
+    if given == taken:
+        return None
+    return Mismatch(
+        group, seq, "size", ((f"exchanges that give {given:,} and take {taken:,} elements", tuple(sorted(calls))),)
+    )
 
 
 def _mismatch(group: Group, seq: int, kind: Kind, calls: Mapping[int, Mapping[int, Call]]) -> Mismatch:

@@ -154,7 +154,8 @@ class Culprit:
 class Analysis:
     """What the dumps say. `world`: how many ranks the job has as far as is known. `missing`: ranks without a usable dump.
 
-    `waits`: only direct ones. `lagging`: groups in which a rank alone did not end what others ended. `notes`: what limits the evidence.
+    `waits`: only direct ones. `lagging`: groups in which a rank alone did not end what others ended. `notes`: what limits the evidence;
+    `limited`: so much that silence proves nothing.
     """
 
     world: int
@@ -169,3 +170,4 @@ class Analysis:
     waits: tuple[Wait, ...]
     lagging: dict[int, tuple[str, ...]]
     notes: tuple[str, ...]
+    limited: bool = False

@@ -1,0 +1,119 @@
+"""`fabric flight-recorder`: which rank did a hanging job wait for, and where does it sit?
+
+`--json` prints, version `fabric.flight-recorder/1`: {schema, spec, exit_code, world, dumps, entries, versions, groups, stalled, missing,
+unread: [{rank, file, reason}], culprits: [{cause, ranks, proven, confidence, waited_by, group, kind, name, place, evidence, others, next,
+seats: [{rank, host, gpu, nic, hca, switch, port, zone, rack}]}], waits: [{group, number, how, sure, waiters, waited_for}], lagging,
+notes, findings as in `fabric.validate/1`}. Ranks of waits and `missing` are runs: `0-7, 9`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fabric.cli.common import json_option, spec_option
+from fabric.errors import FabricError
+
+if TYPE_CHECKING:
+    from fabric.verify.flight_recorder.place import Placed
+
+_FULL = "Show evidence, all waits, every unknown."
+
+
+@click.command("flight-recorder")
+@click.argument("dumps", nargs=-1, required=True, type=click.Path(path_type=Path))
+@spec_option
+@click.option(
+    "--ranks", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    help="Which rank runs where: a rank file, Slurm's variables, torchrun or NCCL logs; may be repeated, and a folder.",
+)  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes to read in (default: one a core).")
+@json_option
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write a page.")
+@click.option("--full", is_flag=True, help=_FULL)
+@click.pass_context
+def flight_recorder(
+    context: click.Context,
+    /,
+    *,
+    dumps: tuple[Path, ...],
+    spec: Path,
+    ranks: tuple[Path, ...],
+    workers: int | None,
+    as_json: bool,
+    html: Path | None,
+    full: bool,
+) -> None:
+    """Read the PyTorch flight-recorder dumps of a job (files, or folders of them) and name the rank that all others wait for.
+
+    Dumps are not trusted: pickles with anything but plain data are refused. With --ranks each rank becomes GPU, host, NIC and switch
+    port of SPEC; without it, hosts of SPEC are known where the dumps lie in one folder a host.
+
+    Exit codes: 2 a rank is named, 0 no rank waits for another, 1 the evidence is not enough, or nothing could be read.
+    """
+    from fabric.verify.flight_recorder import report
+    from fabric.verify.flight_recorder.analyse import analyse
+    from fabric.verify.flight_recorder.find import find_dumps
+    from fabric.verify.flight_recorder.load import load_dumps
+    from fabric.verify.flight_recorder.place import findings_of, locate_culprits
+    from fabric.verify.report import exit_code
+
+    files = find_dumps(dumps)
+    placed = _placed(files, spec, ranks, given=_given(context))
+    loaded = load_dumps(files, processes=workers, done=_progress(len(files)))
+    if not loaded.ranks:
+        first = loaded.unread[0]
+        raise FabricError(f"no dump can be read: {first.source} {first.reason}")
+    analysis = analyse(loaded)
+    located = locate_culprits(analysis, placed)
+    found = findings_of(analysis, located)
+    document = report.document(analysis, located, found, str(spec))
+    if html is not None:
+        _write(html, document)
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        for line in report.lines(analysis, found, full=full):
+            click.secho(line, fg={"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}.get(line.partition(" ")[0]))
+        if not placed and located:
+            click.echo("note: no rank is placed: give --ranks (a rank file, Slurm's variables, torchrun or NCCL logs)")
+    context.exit(exit_code(found))
+
+
+def _given(context: click.Context) -> bool:
+    """Whether a spec was named, by option or environment."""
+    return context.get_parameter_source("spec") is not click.core.ParameterSource.DEFAULT
+
+
+def _placed(files: Mapping[int, Path], spec: Path, ranks: tuple[Path, ...], *, given: bool) -> dict[int, Placed]:
+    """Where each rank runs; nowhere without a spec, which only a place needs."""
+    from fabric.design.seats import load_seating
+    from fabric.verify.flight_recorder.place import place_ranks
+    from fabric.verify.flight_recorder.ranks import in_folders, read_ranks
+
+    if not given and not ranks and not spec.exists():
+        return {}
+    seating = load_seating(spec)
+    hosts = seating.by_host
+    return place_ranks(read_ranks(ranks, hosts) if ranks else in_folders(files, hosts), seating)
+
+
+def _progress(total: int) -> Callable[[int], None]:
+    """Says on a terminal how many dumps are read."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda done: click.echo(
+        f"\rread {done:,} of {total:,} dumps{chr(10) if done >= total else ''}", nl=False, err=True
+    )
+
+
+def _write(path: Path, document: dict[str, object]) -> None:
+    from fabric.change.files import write_atomic
+    from fabric.export.flight_recorder_page import page
+
+    write_atomic(path, page(document))
