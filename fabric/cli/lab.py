@@ -15,6 +15,7 @@ _COMMANDS = {
     "exec": ("fabric.cli.lab_run:execute", "Run a command at the operator's seat or in a node."),
     "logs": ("fabric.cli.lab_look:logs", "What a node's daemons wrote."),
     "fault": ("fabric.cli.lab_fault:fault", "Break something, or repair it."),
+    "shape": ("fabric.cli.lab_shape:shape", "Let cables carry their designed speeds, scaled down."),
     "daemon": ("fabric.cli.lab_run:daemon", "Start, stop or restart a daemon of a node."),
 }
 

@@ -149,6 +149,14 @@ def freeze(context: click.Context, node: str, daemon: str) -> None:
     _make(context, "freeze", name=node, daemon=daemon)
 
 
+@fault.command("stop-ranks")
+@click.argument("node", metavar="HOST")
+@click.pass_context
+def stop_ranks(context: click.Context, node: str) -> None:
+    """Let every rank of an MPI program on HOST stop soon after it has started, as when its GPU hangs."""
+    _make(context, "stop-ranks", name=node)
+
+
 @fault.command("degrade")
 @click.argument("port")
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from fabric.errors import FabricError
-from fabric.lab import cables, proc
+from fabric.lab import cables, proc, shape
 from fabric.lab.cables import Socket
 from fabric.lab.fault_book import Book, Fault, Kinds
 
@@ -105,17 +105,20 @@ class CableFaults:
 
     def _slow(self, a: str, rate: str) -> Fault:
         here, there = self._link(a, None)
-        for place in (here, there):
-            proc.run(["tc", "-n", place[0], "qdisc", "replace", "dev", place[1], "root", "tbf",
-                      "rate", rate, "burst", "256k", "latency", "50ms"])  # fmt: skip
+        shape.limit({here: self._rate(rate), there: self._rate(rate)})
         said = f"cable {self._plant.port_name(here)} - {self._plant.port_name(there)} carries {rate} only"
         return {"said": said, "sockets": [list(here), list(there)]}
 
     def _speed_up(self, fault: Fault) -> None:
-        for name, linux in fault["sockets"]:
-            # A reboot or another cable may have taken the limit away already.
-            if "tbf" in proc.run(["tc", "-n", name, "qdisc", "show", "dev", linux]):
-                proc.run(["tc", "-n", name, "qdisc", "del", "dev", linux, "root"])
+        sockets = [(name, linux) for name, linux in fault["sockets"]]
+        shape.free(sockets)
+        self._plant.shape(sockets)
+
+    def _rate(self, rate: str) -> int | str:
+        """As tc takes it; in a shaped lab in bits a second, as shapes are: `1gbit`, `10mbit`, `500kbit`."""
+        units = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+        number, unit = rate[:-4], rate[-4:].lower()
+        return int(number) * units[unit] if self._plant.rates and number.isdecimal() and unit in units else rate
 
     def _mtu(self, a: str, size: int) -> Fault:
         name, linux = socket = self._plant.socket(a)

@@ -1,4 +1,4 @@
-"""Faults of a lab, made for real and undone: cables, MTU, daemons, SSH, disks, whole switches. What is on is recorded in faults.json."""
+"""Faults of a lab, made for real and undone: cables, MTU, daemons, ranks, SSH, disks, whole switches. What is on is recorded in faults.json."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fabric.lab.fault_book import Book
 from fabric.lab.fault_cables import CableFaults
 from fabric.lab.fault_hosts import HostFaults
 from fabric.lab.fault_nodes import NodeFaults
+from fabric.lab.fault_programs import ProgramFaults
 from fabric.lab.fault_ssh import SshFaults
 from fabric.lab.plant import Plant
 
@@ -15,5 +16,5 @@ class Faults(Book):
 
     def __init__(self, plant: Plant) -> None:
         super().__init__(plant)
-        for group in (CableFaults(self), NodeFaults(self), SshFaults(self), HostFaults(self)):
+        for group in (CableFaults(self), NodeFaults(self), SshFaults(self), HostFaults(self), ProgramFaults(self)):
             self.knows(group.kinds())

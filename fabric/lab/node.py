@@ -39,6 +39,10 @@ _SYSCTLS = {
     "net/ipv6/conf/default/keep_addr_on_down": "1",
     "net/ipv6/conf/all/keep_addr_on_down": "1",
     "net/ipv4/ping_group_range": "0 2147483647",
+    # A router answers with the address of the port where the packet came in, as switches do, and answers every probe.
+    "net/ipv4/icmp_errors_use_inbound_ifaddr": "1",
+    "net/ipv4/icmp_ratelimit": "0",
+    "net/ipv6/icmp/ratelimit": "0",
 }
 # Eight interfaces in one host: each answers for its own addresses only, and drops nothing for its way back (hosts.md 2.6).
 _HOST_SYSCTLS = {

@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fabric.errors import FabricError
-from fabric.lab import cables, hosts, lldp, node, nodekinds, proc, syscalls
+from fabric.lab import agent, cables, hosts, lldp, node, nodekinds, proc, shape, syscalls
 from fabric.lab.cables import Socket
 from fabric.lab.machines import image, machine
 from fabric.lab.names import linux_name
@@ -37,6 +37,7 @@ class Plant:
         self.running: dict[str, Running] = {}
         self.ends: dict[Socket, str] = {}
         self.exits: list[str] = []
+        self.rates: dict[Socket, int] = {}
         self._again: list[str] = []
         self._image: int | None = None
         self._described: dict[Socket, str] = {}
@@ -97,7 +98,7 @@ class Plant:
     # --- building -----------------------------------------------------------------------------------------------------
     def plug_all(self) -> None:
         """All cables and the management network; the namespaces are there."""
-        managed = [(name, self._management(name)) for name, item in self.nodes.items() if item["management"]]
+        managed = [(name, self._management(name)) for name, item in self.nodes.items() if _is_managed(item)]
         proc.ip_batch(cables.bridge_batch(self.lab["gateway"], managed))
         lines = []
         for number, cable in enumerate(self.lab["cables"]):
@@ -124,6 +125,16 @@ class Plant:
             return
         pid = node.create(name, kind, self.node_folder(name), nodekinds.BINDS[kind])
         self.running[name] = Running(pid, time.monotonic())
+        (self.node_folder(name) / agent.FIRST).write_text(f"{pid}\n", encoding="ascii")
+
+    def _front_end(self, name: str) -> list[str]:
+        """`ip` commands for a host's interface on the management network."""
+        address, interface = self.nodes[name]["front_end"], self._management(name)
+        return [f"link set {interface} up", f"addr replace {address} dev {interface}"] if address else []
+
+    def shape(self, sockets: Iterable[Socket]) -> None:
+        """Give these sockets the rate that they have in a shaped lab."""
+        shape.limit({socket: self.rates[socket] for socket in sockets if socket in self.rates})
 
     def boot(self, name: str) -> None:
         """Addresses that are the lab's own business, then the daemons."""
@@ -131,7 +142,7 @@ class Plant:
         if self.is_machine(name):
             self._boot_machine(name)
         elif item["kind"] == "host":
-            proc.ip_batch(hosts.host_batch(item["nics"]), netns=name)
+            proc.ip_batch(hosts.host_batch(item["nics"]) + self._front_end(name), netns=name)
         else:
             proc.ip_batch(node.management_batch(item["management"], item["gateway"]), netns=name)
         for daemon in nodekinds.daemons(item["kind"], self.node_folder(name), self.settings(name)):
@@ -225,7 +236,7 @@ class Plant:
         item = self.spec(name)
         self.power_off(name)
         aside = node.set_netns_aside(name)
-        interfaces = list(item["ports"].values()) + ([self._management(name)] if item["management"] else [])
+        interfaces = list(item["ports"].values()) + ([self._management(name)] if _is_managed(item) else [])
         self.power_on(name)
         mtu = {cable["mtu"] for cable in self.lab["cables"]}
         lines = cables.move_batch(interfaces, name)
@@ -233,6 +244,7 @@ class Plant:
         proc.ip_batch([f"link set {port} mtu {max(mtu)}" for port in item["ports"].values()], netns=name)
         node.forget_netns(aside)
         self.boot(name)
+        self.shape((name, port) for port in item["ports"].values())
 
     def before_unplugging(self, socket: Socket) -> None:
         """Remember how a switch's port describes itself by LLDP; lldpd forgets it with the interface."""
@@ -245,6 +257,7 @@ class Plant:
         """Name the port for lldpd again, and give a host's NIC its routes back, after another device took the socket."""
         name, linux = socket
         item = self.nodes[name]
+        self.shape([socket])
         if self.is_machine(name):
             return  # its own network service sees the new device
         if item["kind"] == "host":
@@ -300,6 +313,11 @@ class Plant:
             size = machine.DISK_MIB if self.is_machine(name) else node.DISK_MIB
             syscalls.mount("disk", str(disk), "tmpfs", options=f"size={size}m,mode=755")
             _copy(self.node_folder(name) / "startup", disk)
+
+
+def _is_managed(item: dict[str, Any]) -> bool:
+    """Has a node an interface on the management network?"""
+    return bool(item["management"] or item["front_end"])
 
 
 def _copy(source: Path, target: Path) -> None:

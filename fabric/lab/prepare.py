@@ -57,7 +57,8 @@ def prepare(
     _write(state / "known_hosts", "".join(known))
     if installer is not None:
         installer.packages(folder / "mirror")
-    named = [f"{node.management.split('/')[0]} {node.name}\n" for node in topology.nodes if node.management]
+    reached = [(node.management or node.front_end, node.name) for node in topology.nodes]
+    named = [f"{address.split('/')[0]} {name}\n" for address, name in reached if address]
     _write(folder / "hosts", "".join(["127.0.0.1 localhost\n", "::1 localhost\n", *named]))
     _write(
         folder / "lab.json",

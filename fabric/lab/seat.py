@@ -8,6 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from fabric.lab import agent
 from fabric.lab.state import Lab
 
 OPERATOR = "netops"
@@ -33,6 +34,7 @@ def environment(lab: Lab, spec: Path) -> dict[str, str]:
         # Ansible keeps connections open, by name and port: a host of the same name in another lab must not be taken for ours.
         "ANSIBLE_SSH_CONTROL_PATH_DIR": str(lab.folder / "connections"),
     }
+    found |= agent.environment(lab.folder)
     return found | {name: value for name, value in _stand_ins(lab, spec).items() if name not in os.environ}
 
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fabric.lab import birth, cables, convergence, frr, node, syscalls
+from fabric.lab import agent, birth, cables, convergence, frr, node, shape, syscalls
 from fabric.lab.faults import Faults
 from fabric.lab.plant import Plant
 from fabric.lab.service import Say, Service
@@ -34,6 +34,7 @@ class Supervisor(Service):
             "daemon": self._daemon,
             "fault": self._fault,
             "restore": self._restore,
+            "shape": self._shape,
             "faults": lambda _request, _say: {"faults": self.faults.listed()},
             "pid": lambda request, _say: {"pid": self.plant.pid(request["node"])},
         }
@@ -55,6 +56,7 @@ class Supervisor(Service):
         birth.private_run(self.folder)
         _private_frr()
         syscalls.bind(str(self.folder / "hosts"), "/etc/hosts")  # the seat knows nodes by their names
+        agent.write(self.folder)
         plant.make_disks()
         _make_limbo()
         for name in plant.nodes:
@@ -86,6 +88,14 @@ class Supervisor(Service):
         if action in ("start", "restart"):
             self.plant.start_daemon(name, daemon)
         return {}
+
+    def _shape(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:
+        plant = self.plant
+        if plant.rates:
+            shape.free(plant.rates)
+        plant.rates = shape.rates(plant.lab["cables"], plant.nodes, request["bps_per_gbps"])
+        plant.shape(list(plant.rates))
+        return {"ends": len(plant.rates)}
 
     def _fault(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:
         return {"said": self.faults.make(request["kind"], request["arguments"])}

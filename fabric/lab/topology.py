@@ -46,17 +46,20 @@ class LabNode:
     reach: tuple[str, ...] = ()
     machine: bool = False
     """A host that is booted (`fabric.lab.machines`), and configures its NICs by itself."""
+    front_end: str = ""
+    """A host that is no machine: its address, with length, on the management network. Commands reach it there whatever its NICs do."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabCable:
-    """One veth pair: the two nodes, their NOS port names, and the MTU in bytes (largest IP packet)."""
+    """One veth pair: the two nodes, their NOS port names, and the MTU in bytes (largest IP packet), and the designed speed."""
 
     a: str
     a_port: str
     b: str
     b_port: str
     mtu: int
+    speed_gbps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +100,29 @@ def lab_topology(fabric: Fabric, subset: Sequence[str] = (), boot: Sequence[str]
     for link in links:
         if link.tier == "host":
             nics[link.b].append(link)
-    machines = dict(zip(_machines(list(hosts), boot), _free_addresses(fabric), strict=False))
+    free = _free_addresses(fabric)
+    machines = dict(zip(_machines(list(hosts), boot), free, strict=False))
+    front_ends = dict(zip((name for name in hosts if name not in machines), free, strict=False))
     length = fabric.spec.mgmt.network.prefixlen
     nodes = [
         *_switch_nodes(fabric, booted, [link for link in links if link.b not in machines], ports, length),
-        *(_host_node(name, nics[name], ports[name]) for name in hosts if name not in machines),
+        *(
+            _host_node(
+                name, nics[name], ports[name], f"{fmt4(front_ends[name])}/{length}" if name in front_ends else ""
+            )
+            for name in hosts
+            if name not in machines
+        ),
         *(_machine_node(fabric, name, ports[name], f"{fmt4(machines[name])}/{length}") for name in machines),
     ]
     return LabTopology(
         fabric.spec.name,
         f"{fabric.spec.mgmt.gateway}/{length}",
         tuple(nodes),
-        tuple(LabCable(link.a, link.a_port, link.b, link.b_port, fabric.spec.mtu.ip) for link in links),
+        tuple(
+            LabCable(link.a, link.a_port, link.b, link.b_port, fabric.spec.mtu.ip, link.cabled.speed_gbps)
+            for link in links
+        ),
     )
 
 
@@ -183,7 +197,7 @@ def _addresses(four: int | None, six: int | None) -> list[str]:
     return [*([] if four is None else [fmt4(four)]), *([] if six is None else [fmt6(six)])]
 
 
-def _host_node(name: str, links: Sequence[Link], ports: dict[str, str]) -> LabNode:
+def _host_node(name: str, links: Sequence[Link], ports: dict[str, str], front_end: str) -> LabNode:
     nics = [
         Nic(
             linux_name(link.b_port),
@@ -194,7 +208,7 @@ def _host_node(name: str, links: Sequence[Link], ports: dict[str, str]) -> LabNo
         )
         for link in links
     ]
-    return LabNode(name, "host", "host", ports=ports, nics=tuple(nics))
+    return LabNode(name, "host", "host", ports=ports, nics=tuple(nics), front_end=front_end)
 
 
 def _machine_node(fabric: Fabric, name: str, ports: dict[str, str], management: str) -> LabNode:

@@ -8,7 +8,7 @@ be: the values are small whole numbers, which a sum in any order keeps exact. `-
 puts the time of each process and iteration into the JSON. NCCL_TESTS_SPLIT ("MOD 8", "DIV 2") makes several groups.
 
 What happens to a rank it says on stderr, a line each that begins with `mpi_rows:`. A rank that waits for longer than `--watchdog` seconds
-says where, and the job ends: the rank that said nothing is the one that hangs.
+says where and in which state it is, and ends: state T is a process that was stopped; what says nothing is on a host that hangs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import contextlib
 import json
 import math
 import os
+import select
+import signal
 import socket
 import sys
-import threading
 import time
 from array import array
-from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 VERSION = "2.19.6"
 """Of nccl-tests, whose shape this is."""
@@ -131,26 +131,53 @@ def wrong_elements(got: bytes, wanted: bytes) -> int:
 
 
 class Watch:
-    """Says where this rank waits when it does for too long, and ends the job."""
+    """Says where this rank waits when it does for too long, and ends it.
 
-    def __init__(self, limit_s: float, abort: Callable[[], None], who: str) -> None:
-        self._limit_s, self._abort, self._who = limit_s, abort, who
-        self._place, self._since = "the start", time.monotonic()
-        if limit_s > 0:
-            threading.Thread(target=self._look, daemon=True).start()
+    A child does that: MPI_Init gives nothing else a chance, and a rank that was stopped cannot speak for itself.
+    """
+
+    def __init__(self, limit_s: float, who: str) -> None:
+        self._pipe = -1
+        if limit_s <= 0:
+            return
+        reader, self._pipe = os.pipe()
+        os.set_inheritable(self._pipe, False)
+        if os.fork() == 0:
+            os.close(self._pipe)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            look(reader, os.getppid(), limit_s, who)
+        os.close(reader)
 
     def at(self, place: str) -> None:
         """The rank has come to `place`."""
-        self._place, self._since = place, time.monotonic()
+        if self._pipe >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._pipe, f"{place}\n".encode())
 
-    def _look(self) -> None:
-        while True:
-            time.sleep(min(0.2, self._limit_s / 5))
-            waited = time.monotonic() - self._since
-            if waited > self._limit_s:
-                say(f"{self._who} waits at {self._place} for {waited:.1f} s")
-                time.sleep(GRACE_S)
-                self._abort()
+
+def look(reader: int, rank: int, limit_s: float, who: str) -> NoReturn:
+    """The child: ends with the rank whose pipe `reader` is, or when nothing comes for `limit_s`."""
+    place = "the start"
+    while select.select([reader], [], [], limit_s)[0]:
+        text = os.read(reader, 65536).decode()
+        if not text:
+            os._exit(0)
+        place = text.splitlines()[-1]
+    say(f"{who} waits at {place} for {limit_s:g} s, state {state_of(rank)}")
+    time.sleep(GRACE_S)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(rank, signal.SIGKILL)
+    os._exit(0)
+
+
+def state_of(pid: int) -> str:
+    """State of a process as `ps` has it: R, S, D, T (stopped), Z; "?" where that cannot be seen."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "?"
 
 
 class Bench:
@@ -395,17 +422,18 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMIX_RANK") or os.environ.get("SLURM_PROCID") or "?"
     )
     say(f"rank {said} on {host}, pid {os.getpid()}: starts")
+    device = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK") or os.environ.get("SLURM_LOCALID") or 0)
+    watch = Watch(options.watchdog, f"rank {said} on {host}")
+    watch.at("MPI_Init")
     try:
         from mpi4py import MPI
     except ImportError as error:
         say(f"rank {said} on {host}: no mpi4py here ({error})")
         return 127
     world = MPI.COMM_WORLD
-    who = f"rank {world.Get_rank()} on {host}"
-    watch = Watch(options.watchdog, lambda: world.Abort(75), who)
+    watch.at("the first words between ranks")
     color = group_of(world.Get_rank(), os.environ.get("NCCL_TESTS_SPLIT", ""))
     group = world.Split(color, world.Get_rank())
-    device = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK") or os.environ.get("SLURM_LOCALID") or 0)
     mine = {
         "rank": world.Get_rank(), "group": color, "pid": os.getpid(), "hostname": host, "device": device,
         "device_hex": "0x00", "device_info": "MPI",
