@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 
-from tests.verify.collectives import nccl_samples as samples
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from fabric.errors import FabricError
 from fabric.verify.collectives.nccl_run import NcclRun, busbw_factor, measurement_of
 from fabric.verify.collectives.parse_nccl_text import parse_nccl_runs, parse_nccl_text
+from tests.verify.collectives import nccl_samples as samples
 
 HOSTS = ("gt0000", "gt0001")
 ROWS = samples.rows_of("all_reduce", 16, [301.5, 402.25, 470.1])
@@ -149,12 +149,13 @@ def test_repeats_stand_one_after_another() -> None:
         samples.text_of("all_reduce", HOSTS, 8, samples.rows_of("all_reduce", 16, [300, speed]))
         for speed in (470, 465, 231)
     ]
-    runs = parse_nccl_runs("\n".join(sum(parts, [])) + "\n", source="x")
+    text = "".join(f"{line}\n" for part in parts for line in part)
+    runs = parse_nccl_runs(text, source="x")
     assert len(runs) == 3
     measured = measurement_of(runs, stage="pairs")
     assert (measured.values, measured.value, measured.size) == ((470.0, 465.0, 231.0), 465.0, 2 * samples.GIB)
     with pytest.raises(FabricError, match="x: 3 runs of nccl-tests, not one"):
-        parse_nccl_text("\n".join(sum(parts, [])) + "\n", source="x")
+        parse_nccl_text(text, source="x")
 
 
 def test_the_gate_is_the_largest_size_and_not_the_average() -> None:
