@@ -13,6 +13,7 @@ from tests.scale.bench_table import Row, within
 ROOT = Path(__file__).resolve().parents[2]
 FABRIC = str(Path(sys.executable).with_name("fabric"))
 SPEC = ROOT / "inventories/roce-24k/cluster.yaml"
+HOSTS = 3_072
 LARGE = 350_208
 GROWTH = 1.1  # CPU seconds a device, against the 24k cluster: measuring noise above "at most linear"
 
@@ -32,6 +33,8 @@ def command_rows(folder: Path, *, quick: bool) -> Iterator[Row]:
     other = folder / "other-mtu.yaml"
     other.write_text(f"{SPEC.read_text(encoding='utf-8')}\nmtu: {{ip: 8900}}\n", encoding="utf-8")
     yield within("plan, every device differs", plan(other, tree, devices, changed=devices), seconds=12)
+    hosts = render(SPEC, folder / "hosts", HOSTS + 1, fresh=True, target="host")  # one more: what all hosts share
+    yield within(f"render --target host, {HOSTS:,} hosts", hosts, seconds=5, gib=1)
     if not quick:
         yield from _large(folder, devices, {"check": checked, "render": rendered, "plan": planned})
 
@@ -62,9 +65,10 @@ def check(spec: Path) -> tuple[int, Figures]:
     return int(json.loads(said)["switches"]), figures
 
 
-def render(spec: Path, tree: Path, devices: int, *, fresh: bool) -> Figures:
-    """`fabric render` of all devices; raises CommandFailedError when not everything (`fresh`) or anything (else) was written."""
-    figures, said = run([FABRIC, "render", str(spec), "-o", str(tree), "--json"])
+def render(spec: Path, tree: Path, devices: int, *, fresh: bool, target: str | None = None) -> Figures:
+    """`fabric render` of all devices (all of `target`); CommandFailedError when not everything (`fresh`) or anything (else) was written."""
+    only = [] if target is None else ["--target", target]
+    figures, said = run([FABRIC, "render", str(spec), "-o", str(tree), "--json", *only])
     report = json.loads(said)
     if report["devices"] != devices or report["written"] != (report["files"] if fresh else 0):
         raise CommandFailedError(f"fabric render {spec}: unexpected report {said.strip()[:300]}")
