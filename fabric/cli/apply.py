@@ -18,7 +18,8 @@ from fabric.change.planfile import load_plan
 from fabric.change.show import Detail, show_plan
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.confirm import ask
-from fabric.cli.hosts import apply_hosts, apply_options, require_fitting
+from fabric.cli.host_options import apply_options, require_fitting
+from fabric.cli.hosts import apply_hosts
 from fabric.cli.live import (
     approve_option,
     events_option,

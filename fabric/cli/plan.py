@@ -13,7 +13,8 @@ from fabric.change.plan import Plan, make_plan
 from fabric.change.planfile import plan_document, save_plan
 from fabric.change.show import show_plan
 from fabric.change.source import TreeSource
-from fabric.cli.hosts import plan_hosts, plan_options, require_fitting
+from fabric.cli.host_options import plan_options, require_fitting
+from fabric.cli.hosts import plan_hosts
 from fabric.cli.live import live_options, open_live
 from fabric.cli.rendering import open_job, progress, selection, target_set
 

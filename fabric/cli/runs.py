@@ -21,7 +21,8 @@ from fabric.change.runs import RunRecord, list_runs, load_run
 from fabric.change.waves import WAVE_SIZE
 from fabric.cli.common import json_option, print_json, print_table, spec_option
 from fabric.cli.confirm import ask
-from fabric.cli.hosts import resume_hosts, resume_options
+from fabric.cli.host_options import resume_options
+from fabric.cli.hosts import resume_hosts
 from fabric.cli.live import (
     approve_option,
     events_option,

@@ -17,9 +17,11 @@ from fabric.change.control import Control, Stream
 from fabric.change.events import GOOD, Ended, Note, Observer, RunEnded, RunStarted, WaveEnded, WaveStarted
 from fabric.change.hosts.drain import Drainer
 from fabric.change.hosts.health import Look
+from fabric.change.hosts.held import Held
+from fabric.change.hosts.options import HostOptions
 from fabric.change.hosts.planning import HostPlanner
 from fabric.change.hosts.runner import Runner
-from fabric.change.hosts.wave_run import Held, HostOptions, WaveRun
+from fabric.change.hosts.wave_run import WaveRun
 from fabric.change.hosts.work import Work
 from fabric.change.journal import Journal
 from fabric.change.keep import without_secrets

@@ -17,23 +17,19 @@ from fabric.change.control import Control, Stream
 from fabric.change.events import GOOD, Ended, Note, Result, Step
 from fabric.change.gates import summary
 from fabric.change.hosts.drain import Drainer
-from fabric.change.hosts.health import GATE_S, HostHealth, Look, wait_well
+from fabric.change.hosts.health import HostHealth, Look, wait_well
+from fabric.change.hosts.held import Held
+from fabric.change.hosts.options import HostOptions
 from fabric.change.hosts.planning import difference, fingerprint, idle, moved
 from fabric.change.hosts.runner import Runner
-from fabric.change.hosts.waves import WAVE_SIZE, reboot_batches
+from fabric.change.hosts.waves import reboot_batches
 from fabric.change.hosts.work import HostOutcome, Work
 from fabric.change.plan import DevicePlan
 from fabric.design.hosts.model import HostPlan
 from fabric.errors import FabricError
 from fabric.words import counted
 
-DRAIN_S = 3600.0
-"""How long jobs have to end (our choice; a scheduler's own time limits are longer: give what fits)."""
-RUN_S = 3600.0
-"""How long one run of Ansible may take: driver packages and DOCA's modules are built on the host (our choice)."""
 DRAIN_POLL_S = 10.0
-REBOOTS = 8
-"""Hosts that reboot at once (our choice)."""
 APPLY = "hosts_apply.yml"
 REBOOT = "hosts_reboot.yml"
 _SHORT: Mapping[str, tuple[Result, Result]] = {
@@ -43,49 +39,6 @@ _SHORT: Mapping[str, tuple[Result, Result]] = {
 }
 """How a host ends that check mode did not get through: when nothing was sent to it yet, and when an earlier part of the run has changed it."""
 _ASKED: Mapping[str, str] = {"unreachable": "it is not reached: ", "failed": "check mode: "}
-
-
-@dataclass(frozen=True, slots=True)
-class HostOptions:
-    """How a run on hosts goes: see `fabric apply --hosts`. Times in seconds; they are written down, so that a resume goes as the run did."""
-
-    forks: int = 32
-    wave_size: int = WAVE_SIZE
-    max_failed: int = 1
-    allow_reboot: bool = False
-    reboots: int = REBOOTS
-    gate_s: float = GATE_S
-    drain_s: float = DRAIN_S
-    run_s: float = RUN_S
-    concern: str = ""
-    drain: str = "none"
-    executor: str = "local"
-    health: bool = True
-
-
-@dataclass(slots=True)
-class Held:
-    """What a run knows of one host: its health before, whether we have drained it, the reboots that it waits for."""
-
-    before: HostHealth | None = None
-    drained: bool = False
-    configured: bool = False
-    reboot: Mapping[str, str] = field(default_factory=dict)
-    why_not: str = ""
-
-    def facts(self) -> dict[str, object]:
-        """For the journal; `of` is the inverse."""
-        seen = self.before is not None and not self.before.unseen
-        problems = dict(self.before.problems) if self.before is not None and seen else {}
-        return {"drained": self.drained, "configured": self.configured, "seen": seen, "problems": problems}
-
-    @classmethod
-    def of(cls, facts: Mapping[str, object]) -> Held:
-        """What an earlier part of the run has written down."""
-        problems = facts.get("problems")
-        known = {str(k): str(v) for k, v in problems.items()} if isinstance(problems, dict) else {}
-        before = HostHealth(known) if facts.get("seen") else None
-        return cls(before, facts.get("drained") is True, facts.get("configured") is True)
 
 
 @dataclass(slots=True)

@@ -21,9 +21,9 @@ from fabric.change.events import Ended, Event
 from fabric.change.hosts.drain import NoDrain
 from fabric.change.hosts.health import HostHealth
 from fabric.change.hosts.operate import HostOperator
+from fabric.change.hosts.options import HostOptions
 from fabric.change.hosts.runner import LocalRunner, Lost, Runner
 from fabric.change.hosts.tally import Tally
-from fabric.change.hosts.wave_run import HostOptions
 from fabric.change.hosts.waves import plan_host_waves
 from fabric.change.hosts.work import HostOutcome, Work
 from fabric.change.plan import Plan

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fabric.change.events import RunEnded, Step
+from fabric.change.hosts.options import HostOptions
 from fabric.change.hosts.planning import moved, rows
-from fabric.change.hosts.wave_run import HostOptions
 from fabric.change.hosts.work import FileRow, HostOutcome, TaskRow
 from fabric.change.runs import load_run
 from fabric.errors import FabricError
