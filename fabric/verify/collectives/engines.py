@@ -39,7 +39,7 @@ class Task:
     """One parallel program. It measures `groups`: several where it is a split run, of the rails in `rails` (group i is rail `rails[i]`).
 
     `argv` is the same for all ranks, `ranks` a host. `env` goes to the ranks, `mca` to Open MPI. `gpus`: GPUs that a rank takes, or
-    "node": all of the host for all its ranks. `ordered`: ranks must be on the hosts in this order.
+    "node": all `cards` of the host for all its ranks. `ordered`: ranks must be on the hosts in this order.
     """
 
     kind: Kind
@@ -51,6 +51,7 @@ class Task:
     env: tuple[tuple[str, str], ...] = ()
     mca: tuple[tuple[str, str], ...] = ()
     gpus: Literal["none", "rank", "node"] = "none"
+    cards: int = 0
     ordered: bool = False
     mpi: bool = True
 
@@ -77,7 +78,7 @@ def _task(groups: tuple[Group, ...], how: Collectives, seats: Seats, front_end: 
     first = groups[0]
     if first.test.startswith("dcgm"):
         argv = ("dcgmi", "diag", "-r", str(how.diag.level), "-j")
-        return Task("dcgm", groups, first.hosts, argv, gpus="node", mpi=False)
+        return Task("dcgm", groups, first.hosts, argv, gpus="node", cards=len(seats[first.hosts[0]]), mpi=False)
     rails = tuple(group.rails[0] for group in groups) if len(first.rails) == 1 else first.rails
     if first.test == "ib_write_bw":
         return _perftest(groups, how, seats, rails)
@@ -103,7 +104,17 @@ def _nccl(
             argv, gpus = ("env", f"CUDA_VISIBLE_DEVICES={','.join(map(str, rails))}", *argv), "node"
         env += _split(groups, rails)
     mca = _bootstrap() + ((("btl_tcp_if_include", ",".join(front_end)),) if front_end else ())
-    return Task("rows", groups, first.hosts, argv, len(rails) or len(mine), rails, tuple(env), mca, gpus)
+    return Task("rows", groups, first.hosts, argv, len(rails) or len(mine), rails, tuple(env), mca, gpus, len(mine))
+
+
+_RINGS = (
+    ("coll", "^hcoll"),
+    ("coll_tuned_use_dynamic_rules", "1"),
+    ("coll_tuned_allgather_algorithm", "4"),
+    ("coll_tuned_allreduce_algorithm", "4"),
+    ("coll_tuned_alltoall_algorithm", "2"),
+)
+"""Algorithms that load every NIC alike, as NCCL's do: rings, and pairwise exchange (Open MPI 4.1, `ompi_info --param coll tuned`)."""
 
 
 def _mpi(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:
@@ -114,16 +125,21 @@ def _mpi(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple
     ranks = len(rails) if len(groups) > 1 else min(how.mpirun.ranks or len(used), len(used))
     argv: tuple[str, ...] = (how.python, "-c", program_text("mpi_rows.py"), "--collective", first.test, *_sizes(how))
     argv += (*_times(how), "-c", "1", "-N", str(how.repeats), "--watchdog", str(_watchdog(how)))
-    mca: tuple[tuple[str, str], ...]
-    if used[0].guid is not None:
-        mca, variable = (("pml", "ucx"),), "UCX_NET_DEVICES"
-        items = [",".join(f"{seat.hca}:1" for seat in used[index::ranks]) for index in range(ranks)]
-    else:
-        mca = (*_bootstrap(), ("btl_vader_single_copy_mechanism", "none"), ("mpi_yield_when_idle", "1"))
-        variable, items = "OMPI_MCA_btl_tcp_if_include", [",".join(s.nic for s in used[i::ranks]) for i in range(ranks)]
+    # UCX: RDMA where the host has it, else TCP, and then from the NIC's own address, by which hosts route; Open MPI's own TCP leaves
+    # the choice of the source to the kernel, which takes the first NIC's.
+    devices = [f"{seat.hca}:1" + ("" if seat.guid is not None else f",{seat.nic}") for seat in used]
+    items = [",".join(devices[index::ranks]) for index in range(ranks)]
+    mca = (("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any"), ("mpi_yield_when_idle", "1"), *_RINGS)
+    share = str(-(-len(used) // ranks))
+    env = [
+        ("UCX_MAX_RNDV_RAILS", share),
+        ("UCX_MAX_EAGER_RAILS", share),
+        ("UCX_LOG_LEVEL", "error"),
+        *_split(groups, rails),
+    ]
     if len(first.hosts) > 1:
-        argv = ("sh", "-c", PER_RANK, "sh", variable, _words(items), *argv)
-    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(_split(groups, rails)), mca)
+        argv = ("sh", "-c", PER_RANK, "sh", "UCX_NET_DEVICES", _words(items), *argv)
+    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(env), mca)
 
 
 def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:
@@ -147,7 +163,18 @@ def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: 
     argv = ("sh", "-c", POINT_TO_POINT, "sh", *given, _words(str(s.gpu) for s in used) if cuda else "", *argv)
     gpus: Literal["none", "node"] = "node" if cuda else "none"
     own_rails = tuple(seat.rail for seat in used)
-    return Task("perftest", groups, hosts, argv, len(used), own_rails, gpus=gpus, ordered=True, mpi=False)
+    return Task(
+        "perftest",
+        groups,
+        hosts,
+        argv,
+        len(used),
+        own_rails,
+        gpus=gpus,
+        cards=len(seats[server]),
+        ordered=True,
+        mpi=False,
+    )
 
 
 def _bootstrap() -> tuple[tuple[str, str], ...]:

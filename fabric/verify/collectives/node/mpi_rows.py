@@ -433,7 +433,8 @@ def main(arguments: list[str] | None = None) -> int:
     world = MPI.COMM_WORLD
     watch.at("the first words between ranks")
     color = group_of(world.Get_rank(), os.environ.get("NCCL_TESTS_SPLIT", ""))
-    group = world.Split(color, world.Get_rank())
+    # Neighbours in a ring are on different hosts, wherever ranks stand: first all of local rank 0, then all of local rank 1...
+    group = world.Split(color, device * world.Get_size() + world.Get_rank())
     mine = {
         "rank": world.Get_rank(), "group": color, "pid": os.getpid(), "hostname": host, "device": device,
         "device_hex": "0x00", "device_info": "MPI",
