@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
+    "locate": ("fabric.cli.locate:locate", "Name the faulty GPU, NIC, cable, host or switch from files of results."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
     "runs": ("fabric.cli.runs:runs", "What was applied: list, show, resume, roll back."),

@@ -85,7 +85,9 @@ def _gpu(case: Case, one: Explained, host: str, gpus: Sequence[int]) -> Part:
     if len(gpus) == 1:
         name = f"{host}:gpu{gpus[0]}"
         advice = f"dcgmi diag -r 3 on {name}; then reset, reseat or replace it"
-        others: tuple[str, ...] = (f"the PCIe way of {name}",) if any(len(j.measurement.hosts) > 1 for j in case.bad(one.of)) else ()
+        others: tuple[str, ...] = (
+            (f"the PCIe way of {name}",) if any(len(j.measurement.hosts) > 1 for j in case.bad(one.of)) else ()
+        )
         return Part("gpu", name, _sure(one.confidence), place, evidence, others, advice, (host,))
     name = f"{host}:gpu{gpus[0]}-{gpus[-1]}"
     others = ("one of these GPUs", f"the NVLink switches of {host}")

@@ -88,7 +88,7 @@ class State:
         done = {
             frozenset(j.measurement.hosts)
             for one in case.explained
-            if one.suspect[0] != "some"
+            if one.suspect[0] not in ("some", "uplinks")
             for j in case.bad(one.of)
         }
         found = []
@@ -97,6 +97,11 @@ class State:
             if "bad" in verdicts and pair not in done and all(self._good_elsewhere(x, y) for x, y in ((a, b), (b, a))):
                 found.append((a, b))
         return found
+
+    @cached_property
+    def group_met(self) -> set[frozenset[tuple[str, ...]]]:
+        """Which groups of hosts under the same switches have met which."""
+        return {frozenset(self.places.group(host) for host in pair) for pair in self.pairs}
 
     def _good_elsewhere(self, host: str, partner: str) -> bool:
         return any("good" in found for other, found in self.met[host].items() if other != partner)

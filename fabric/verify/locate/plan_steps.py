@@ -13,6 +13,9 @@ PARTNERS = 3
 CONTROLS = 12
 """Proven pairs that run beside suspects, so that these have peers: more than `Gate.many`, so that a few may be bad."""
 
+NEAR = 8
+"""How many hosts that wait for a partner are looked at."""
+
 
 class Round:
     """The groups of one round, and who is still free."""
@@ -149,20 +152,22 @@ def _controls(made: Round) -> None:
 
 
 def _across(made: Round, hosts: Sequence[str]) -> list[tuple[str, str]]:
-    """Disjoint pairs of neighbouring groups within a zone, that have not met."""
-    state, places = made.state, made.state.places
+    """Disjoint pairs of neighbouring groups within a zone, of groups that have not met."""
+    places = made.state.places
+    met = set(made.state.group_met)
     found: list[tuple[str, str]] = []
     waiting: dict[int, list[str]] = {}
     for host in hosts:
         queue = waiting.setdefault(places.zone(host), [])
         own = places.group(host)
-        place = next(
-            (i for i, h in enumerate(queue[:8]) if places.group(h) != own and h not in state.met.get(host, ())), None
-        )
-        if place is None:
-            queue.append(host)
+        for place, other in enumerate(queue[:NEAR]):
+            groups = frozenset((own, places.group(other)))
+            if len(groups) == 2 and groups not in met:
+                met.add(groups)
+                found.append((queue.pop(place), host))
+                break
         else:
-            found.append((queue.pop(place), host))
+            queue.append(host)
     return found
 
 

@@ -1,0 +1,214 @@
+"""The file of results, version `fabric.results/1`: measurements and clues as JSON lines, so that a run can add to it as it goes.
+
+The first line is `{"schema": "fabric.results/1", "cluster": "..."}`; each other line is `{"measurement": {...}}` or `{"clue": {...}}`
+with the fields of `Measurement` and `Clue`. A last line without its line feed was cut off by a kill and is left out. What a file
+says is untrusted: its size and every line are bounded, types are strict, and anything else is refused by one line.
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import cache
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from fabric.errors import FabricError
+from fabric.verify.collectives.model import Clue, Measurement
+
+if TYPE_CHECKING:
+    from fabric.design.seats import Seating
+
+SCHEMA = "fabric.results/1"
+LARGEST = 512 << 20
+"""Bytes of a file: about a million results of two hosts."""
+HEAD = 4096
+"""Bytes in which the first line of a file ends."""
+LONGEST = 4 << 20
+"""Bytes of a line: one result of 3,072 hosts needs less than a tenth."""
+
+
+def line(one: Measurement | Clue) -> str:
+    """One result as a line, with its line feed."""
+    noun = "measurement" if isinstance(one, Measurement) else "clue"
+    return json.dumps({noun: asdict(one)}, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+class Recorder:
+    """A file of results that is open for more: `with Recorder(path, cluster) as file: file.add(one)`.
+
+    Made when there is none; added to when it is one of the same cluster, else refused by FabricError. Each result is with the
+    system when `add` returns, so a kill loses nothing, and on disk at the end.
+    """
+
+    def __init__(self, path: Path, cluster: str = "") -> None:
+        self.path = path
+        try:
+            self._file = _opened(path)
+        except OSError as error:
+            raise self._cannot(error) from error
+        try:
+            self._begin(cluster)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, cluster: str) -> None:
+        try:
+            first, end = self._file.read(HEAD).partition(b"\n")[0], self._file.seek(0, os.SEEK_END)
+            if not end:
+                self._write(json.dumps({"schema": SCHEMA, "cluster": cluster}) + "\n")
+                return
+            head = _header(first)
+            if head is None:
+                raise FabricError(f"{self.path} is there and no file of results", hint="give another name")
+            if cluster and head.get("cluster") not in (None, "", cluster):
+                raise FabricError(f"{self.path} holds results of another cluster", hint="give another name")
+            self._file.seek(end - 1)
+            if self._file.read(1) != b"\n":
+                self._write("\n")  # what a kill cut off stays a line of its own
+        except OSError as error:
+            raise self._cannot(error) from error
+
+    def add(self, one: Measurement | Clue) -> None:
+        """Adds a result."""
+        self._write(line(one))
+
+    def _write(self, text: str) -> None:
+        view = memoryview(text.encode())
+        try:
+            while view:
+                view = view[self._file.write(view) or 0 :]
+        except OSError as error:
+            raise self._cannot(error) from error
+
+    def _cannot(self, error: OSError) -> FabricError:
+        return FabricError(f"cannot write {self.path}: {error.strerror or error}")
+
+    def __enter__(self) -> Self:
+        """The recorder itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Puts everything on disk."""
+        with contextlib.suppress(OSError), self._file:
+            os.fsync(self._file.fileno())
+
+
+def _opened(path: Path) -> FileIO:
+    """The file for reading and adding; never a device, a pipe or a socket. Raises OSError."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return FileIO(handle, "r+")
+
+
+def append(path: Path, found: Iterable[Measurement | Clue], cluster: str = "") -> None:
+    """Adds results to a file, which is made when there is none."""
+    with Recorder(path, cluster) as file:
+        for one in found:
+            file.add(one)
+
+
+def read_any(path: Path, seating: Seating) -> tuple[list[Measurement], list[Clue]]:
+    """The results of a file of this kind, or of a tool's output or log, by its content (`sniff.read_results`). FabricError else."""
+    from fabric.verify.collectives.sniff import read_results
+
+    try:
+        with path.open("rb") as file:
+            mine = is_results(file.read(HEAD))
+    except OSError as error:
+        raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
+    if mine:
+        return read(path)
+    found = read_results(path, seating=seating)
+    return list(found.measurements), list(found.clues)
+
+
+def is_results(head: bytes) -> bool:
+    """Whether a file that begins so is one of these."""
+    return _header(head.partition(b"\n")[0]) is not None
+
+
+def read(path: Path) -> tuple[list[Measurement], list[Clue]]:
+    """All results of a file, in its order; FabricError with file and line for what is none."""
+    measurements: list[Measurement] = []
+    clues: list[Clue] = []
+    try:
+        if not path.is_file():
+            raise FabricError(f"cannot read {path}: {'it is no regular file' if path.exists() else 'no such file'}")
+        if path.stat().st_size > LARGEST:
+            raise FabricError(f"cannot read {path}: larger than {LARGEST >> 20} MiB")
+        with path.open("rb") as file:
+            if _header(file.readline(HEAD)) is None:
+                raise FabricError(f"{path} is no file of results: its first line does not name the schema {SCHEMA}")
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 2):
+                if not line.endswith(b"\n") and len(line) <= LONGEST:
+                    break  # cut off by a kill
+                one = _parsed(f"{path}:{number}", line)
+                if isinstance(one, Measurement):
+                    measurements.append(one)
+                elif one is not None:
+                    clues.append(one)
+    except OSError as error:
+        raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
+    return measurements, clues
+
+
+def _header(text: bytes) -> dict[str, Any] | None:
+    """A first line as data; None for one of another kind."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("schema") == SCHEMA else None
+
+
+def _parsed(place: str, line: bytes) -> Measurement | Clue | None:
+    """One line as what it holds; None for an empty one and for the torn half of a line that a later run went on after."""
+    from pydantic import ValidationError
+
+    if len(line) > LONGEST:
+        raise FabricError(f"{place}: a line is longer than {LONGEST >> 20} MiB")
+    if not line.strip():
+        return None
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        if line.startswith(b'{"'):
+            return None
+        raise FabricError(f"{place}: this is no line of results") from None
+    noun = next(iter(found), None) if isinstance(found, dict) and len(found) == 1 else None
+    if noun not in ("measurement", "clue"):
+        raise FabricError(f"{place}: this is no line of results: neither a measurement nor a clue")
+    try:
+        one: Measurement | Clue = _adapter(noun).validate_json(json.dumps(found[noun]), strict=True)
+    except (ValidationError, ValueError) as error:
+        raise FabricError(f"{place}: {_reason(error)}") from None
+    if isinstance(one, Measurement) and not all(math.isfinite(value) and value >= 0 for value in one.values):
+        raise FabricError(f"{place}: values: must be finite and not negative")
+    return one
+
+
+@cache
+def _adapter(noun: str) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Measurement if noun == "measurement" else Clue)
+
+
+def _reason(error: Exception) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return "this is no line of results"
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the line"
+    return f"{where}: {first['msg']}"
