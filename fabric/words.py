@@ -1,4 +1,7 @@
-"""Words for numbers: "1 wave", "2 waves", "1,708 devices". Every message that counts something says it through this."""
+"""Words for numbers: "1 wave", "2 waves", "1,708 devices". Every message that counts something says it through this.
+
+And for times: "40 s", "12 min".
+"""
 
 from __future__ import annotations
 
@@ -11,3 +14,10 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
 def verb(number: int, one: str, many: str) -> str:
     """`one` or `many`, whichever goes with so many: "is" or "are"."""
     return one if number == 1 else many
+
+
+def duration(seconds: float) -> str:
+    """About so long, for people: `40 s`, `12 min`, `3.5 h`; at least `1 s`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -25,11 +25,32 @@ if TYPE_CHECKING:
     from fabric.verify.outcome import Outcome
 
 _CHECKS = ("cabling", "routing", "qos")
+_COLLECTIVES = "collectives"
 _INFINIBAND = ("sm", "partitions", "errors")
 
 
-@click.command("validate")
-@click.argument("check", type=click.Choice([*_CHECKS, *_INFINIBAND, *KINDS, "all"]))
+class _ByCheck(click.Command):
+    """`fabric validate collectives` is a command of its own, as it shares few options with the checks that only read."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of that command when its name is the first word."""
+        if args[:1] == [_COLLECTIVES]:
+            name = f"{info_name} {_COLLECTIVES}"
+            return self.collectives().make_context(name, args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    @staticmethod
+    def collectives() -> click.Command:
+        """The command."""
+        from fabric.cli.validate_collectives import collectives
+
+        return collectives
+
+
+@click.command("validate", cls=_ByCheck)
+@click.argument("check", type=click.Choice([*_CHECKS, *_INFINIBAND, *KINDS, _COLLECTIVES, "all"]))
 @spec_argument
 @click.option("--device", "devices", multiple=True, metavar="GLOB", help="Read and judge only these; may be repeated.")
 @live_options
@@ -53,6 +74,8 @@ def validate(context: click.Context, /, *, check: str, spec: Path, **options: An
 
     hosts, storage: check-host on every host, by Ansible (docs/hosts.md); --device and --zone select, --max-parallel hosts at once.
 
+    collectives: tests with traffic, by stages, that name the faulty part; options of its own: fabric validate collectives --help.
+
     Every run is kept in the state folder, for `fabric history`.
 
     What could not be seen is unknown: listed, never counted as a fault. Exit codes: 2 something is wrong, 0 nothing that could be
@@ -72,6 +95,8 @@ def _outcome(spec: Path, check: str, options: dict[str, Any]) -> Outcome:
     from fabric.cli.validate_ib import is_infiniband, subnet_given, validate_subnet
     from fabric.verify.outcome import Outcome
 
+    if check == _COLLECTIVES:
+        raise FabricError("collectives has options of its own", hint=f"fabric validate {_COLLECTIVES} SPEC ...")
     narrowed = selection(options)
     checks: Sequence[str]
     if check in KINDS:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fabric.spec.collectives import Collectives
 from fabric.verify.collectives.model import Stage
 from fabric.verify.collectives.stages import ADAPTIVE, ORDER, Round, Seats, rounds
-from fabric.words import counted
+from fabric.words import counted, duration
 
 _START_S = {"nccl-tests": 15.0, "mpi": 4.0}
 _RANK_S = 0.004
@@ -118,13 +118,6 @@ def run_seconds(stage: Stage, test: str, hosts: int, how: Collectives, seats: Se
     if how.engine == "mpi":
         return min(how.limit_s, start + how.repeats * moved)
     return how.repeats * min(how.limit_s, start + moved)
-
-
-def duration(seconds: float) -> str:
-    """For people: `40 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def lines(made: Plan) -> list[str]:

@@ -18,6 +18,7 @@ class MpiWay:
     """How mpirun is called. `front_end`: interfaces for its own traffic. `user`, `port`: logins. `sockets`: CPU sockets of a host.
 
     `as_root`: this process is root, which Open MPI wants to be told. `placed`: hostfile and rankfile can be files beside the command.
+    `given`: MCA parameters that the environment sets already (OMPI_MCA_*), and which are left alone: a lab, or a site, knows better.
     """
 
     own: MpiRuns
@@ -27,6 +28,7 @@ class MpiWay:
     sockets: int = 2
     as_root: bool = False
     placed: bool = True
+    given: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -39,7 +41,7 @@ class MpiWay:
         argv: list[str] = [self.own.program]
         if self.as_root:
             argv.append("--allow-run-as-root")
-        argv += ["--tag-output", "--np", str(ranks), "--timeout", str(int(limit_s + _MARGIN_S))]
+        argv += ["--tag-output", "--np", str(ranks), "--timeout", str(int(limit_s + (_MARGIN_S if self.placed else 0)))]
         files: dict[str, str] = {}
         if not self.placed:
             argv += ["--host", ",".join(f"{host}:{task.ranks}" for host in task.hosts)]
@@ -51,20 +53,21 @@ class MpiWay:
             # The sequential mapper: ranks stand on the hosts exactly in the file's order.
             files["hostfile"] = "".join(f"{host}\n" * task.ranks for host in task.hosts)
             argv += ["--mca", "rmaps", "seq", "--hostfile", f"{FOLDER}/hostfile", "--bind-to", "none"]
-        argv += self._reach()
-        argv += [word for name, value in task.mca for word in ("--mca", name, value)]
+        mca = (*self._reach(), *task.mca)
+        argv += [word for name, value in mca if name not in self.given for word in ("--mca", name, value)]
         argv += [word for name, value in task.env for word in ("-x", f"{name}={value}")]
         return Command((*argv, *task.argv), limit_s, files=files)
 
-    def _reach(self) -> Iterator[str]:
+    def _reach(self) -> Iterator[tuple[str, str]]:
         """How its daemons are started and talk."""
-        yield from ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "plm_rsh_num_concurrent", str(self.own.concurrent))
+        yield "plm_rsh_no_tree_spawn", "1"
+        yield "plm_rsh_num_concurrent", str(self.own.concurrent)
         if self.own.rsh_agent is not None:
-            yield from ("--mca", "plm_rsh_agent", self.own.rsh_agent)
-        else:
-            yield from ("--mca", "plm_rsh_args", f"-o BatchMode=yes -l {self.user} -p {self.port}")
+            yield "plm_rsh_agent", self.own.rsh_agent
+        elif "plm_rsh_agent" not in self.given:
+            yield "plm_rsh_args", f"-o BatchMode=yes -l {self.user} -p {self.port}"
         if self.front_end:
-            yield from ("--mca", "oob_tcp_if_include", ",".join(self.front_end))
+            yield "oob_tcp_if_include", ",".join(self.front_end)
 
 
 def rankfile(hosts: Sequence[str], ranks: int, sockets: int) -> str:

@@ -54,7 +54,7 @@ class SlurmWay:
         if task.gpus == "rank":
             yield "--gpus-per-task=1"
         elif task.gpus == "node":
-            yield from ("--gpus-per-node=8", "--gpu-bind=none")
+            yield from (f"--gpus-per-node={task.cards}", "--gpu-bind=none")
 
 
 def batch(way: SlurmWay, rounds: Iterable[Sequence[Task]], hosts: Sequence[str], limit_s: float, minutes: float) -> str:

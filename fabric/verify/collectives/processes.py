@@ -67,12 +67,6 @@ class Ended:
     cut: str = ""
     seconds: float = 0.0
 
-    @property
-    def last_words(self) -> str:
-        """The last line of its errors, or of its output; "" for none."""
-        lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip(" -\t")]
-        return lines[-1][:300] if lines else ""
-
 
 @dataclass(slots=True)
 class _Running(Generic[K]):

@@ -25,6 +25,7 @@ from fabric.verify.collectives.parse_perftest import (
 )
 from fabric.verify.collectives.processes import Ended
 from fabric.verify.collectives.stages import Group
+from fabric.verify.collectives.tag_output import untangled
 from fabric.words import counted
 
 _STARTS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}), pid \d+: starts")
@@ -33,6 +34,7 @@ _WAITS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}) waits at (.{1,120}
 
 def read(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
     """The results of all groups of a task, whose runs ended like this, in their order."""
+    ended = [replace(one, out=untangled(one.out), err=untangled(one.err)) for one in ended]
     if task.kind == "rows":
         yield from _rows(task, ended)
     elif task.kind == "perftest":
@@ -77,8 +79,14 @@ def _measured(group: Group, runs: Sequence[NcclRun], task: Task, ended: Sequence
     if told.state == "unmade" and last.code and began:
         return replace(told, state="broken", reason=clean(waits[0] if waits else f"it ended with status {last.code}"))
     if told.state == "unmade" and last.code and not any(run.failures for run in runs):
-        return replace(told, reason=clean(f"it ended with status {last.code}: {untag(last.last_words)[1]}"))
+        return replace(told, reason=clean(f"it ended with status {last.code}: {_first_words(last)}"))
     return told
+
+
+def _first_words(one: Ended) -> str:
+    """The first line of its errors that tells something: what follows is mostly advice. "" for none."""
+    lines = (untag(line)[1].strip(" -") for line in one.err.splitlines())
+    return next((line for line in lines if line and not _STARTS.search(line)), "")
 
 
 def _silent(task: Task, text: str) -> Iterator[Clue]:
@@ -112,7 +120,7 @@ def _perftest(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue
         if runs:
             yield perftest_measurement(runs, stage=stage, hosts=task.hosts, rails=(rail,), source=task.what)
         else:
-            why = clean(ended[-1].cut or untag(ended[-1].last_words)[1] or "it printed no result")
+            why = clean(ended[-1].cut or _first_words(ended[-1]) or "it printed no result")
             yield Measurement(stage, "ib_write_bw", task.hosts, (rail,), state="unmade", reason=why, source=task.what)
 
 
@@ -128,7 +136,7 @@ def _dcgm(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
         measurements, clues = parse_dcgmi(text, source=task.what, host=task.hosts[0])
     except FabricError as error:
         measurements, clues = (), ()
-        why = clean(ended[-1].cut or untag(ended[-1].last_words)[1] or error.message)
+        why = clean(ended[-1].cut or _first_words(ended[-1]) or error.message)
         yield Measurement("diag", "dcgm", task.hosts, state="unmade", reason=why, source=task.what)
     yield from measurements
     yield from clues

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from fabric.design.seats import Seat
+from fabric.spec.collectives import Collectives
 from fabric.verify.collectives.model import Stage
 
 ORDER: tuple[Stage, ...] = ("node", "pairs", "rails", "retest", "paths", "groups", "zone", "zones", "diag")
@@ -21,13 +22,26 @@ ADAPTIVE: tuple[Stage, ...] = ("retest", "paths")
 DEFAULT_TESTS: Mapping[Stage, tuple[str, ...]] = {
     "node": ("all_reduce",),
     "pairs": ("all_gather",),
-    "rails": ("all_gather",),
+    "rails": ("all_gather", "ib_write_bw"),
     "groups": ("all_gather",),
     "zone": ("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv"),
     "zones": ("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv"),
     "diag": ("dcgm",),
 }
 """Tests of a stage where the spec names none: all_gather judges the network, as two nodes' all_reduce may go partly by trees."""
+
+
+def tests_of(how: Collectives, chosen: Sequence[str] = ()) -> dict[Stage, tuple[str, ...]]:
+    """The tests of every stage: those that were chosen, else the spec's, else the default ones. Engine mpi needs no RDMA."""
+    found: dict[Stage, tuple[str, ...]] = {}
+    for stage, default in DEFAULT_TESTS.items():
+        own = tuple(how.tests.get(stage, ()))
+        if not own:
+            own = tuple(test for test in default if how.engine != "mpi" or test != "ib_write_bw")
+        if chosen and stage != "diag":
+            own = tuple(test for test in chosen if stage == "rails" or test != "ib_write_bw")
+        found[stage] = own
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,10 @@ MOST_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """`forks`: hosts at once. `host_s` and `all_s`: seconds for one host, and for all. `arguments` go to check-host."""
+    """`expected`: host -> its text, which the playbook `book` finds in the folder fabric_expect. `forks`: hosts at once.
+
+    `host_s` and `all_s`: seconds for one host, and for all. `arguments` go to check-host.
+    """
 
     spec: Path
     expected: Mapping[str, bytes]
@@ -31,6 +34,7 @@ class Job:
     forks: int = 64
     host_s: float = 120.0
     all_s: float = 3600.0
+    book: str = PLAYBOOK
 
 
 def ask(job: Job) -> dict[str, dict[str, Any]]:
@@ -62,7 +66,7 @@ def _run(job: Job, held: Scratch, said: int) -> int:
     }
     source = inventory(job.spec, job.spec.read_text(encoding="utf-8"), folder)
     argv = [program(), "-i", str(source), "--limit", limit(job.expected, folder)]
-    argv += ["--forks", str(job.forks), "--extra-vars", json.dumps(variables), str(playbook(PLAYBOOK))]
+    argv += ["--forks", str(job.forks), "--extra-vars", json.dumps(variables), str(playbook(job.book))]
     process = start(argv, _environment(folder), held, out=said, err=said)
     try:
         return process.wait(job.all_s)
