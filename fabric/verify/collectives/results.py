@@ -3,6 +3,7 @@
 The first line is `{"schema": "fabric.results/1", "cluster": "..."}`; each other line is `{"measurement": {...}}` or `{"clue": {...}}`
 with the fields of `Measurement` and `Clue`. A last line without its line feed was cut off by a kill and is left out. What a file
 says is untrusted: its size and every line are bounded, types are strict, and anything else is refused by one line.
+"""
 
 from __future__ import annotations
 
