@@ -35,6 +35,11 @@ def lines_of(text: str) -> Iterator[Line]:
         yield Line(number, tag, rest, whole=number < len(parts))
 
 
+def whole_lines(text: str) -> str:
+    """The text up to its last line end: a number or an address that was cut reads as another one."""
+    return text[: text.rfind("\n") + 1]
+
+
 def untag(line: str) -> tuple[int | None, str]:
     """The rank of a line's label (the last one where there are several), and the line without labels, colours and carriage returns."""
     line = line[:MAX_LINE].rstrip("\r\n")

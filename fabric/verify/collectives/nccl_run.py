@@ -221,7 +221,7 @@ def measurement_of(
     """All repeats of one run as a measurement: bus bandwidth of each at the largest size, never the average over sizes.
 
     `hosts`, `rails`, `test`: of whoever started it; else what the run says of itself. Wrong or out-of-bounds data, a failure,
-    or an end in the middle make it `broken`; a run that printed no row and no failure of the transport was `unmade`.
+    or an end in the middle make it `broken`; a run that printed neither row nor devices, or says that it never began, was `unmade`.
     """
     repeats = (runs,) if isinstance(runs, NcclRun) else tuple(runs)
     first = repeats[0] if repeats else None
@@ -254,13 +254,13 @@ def _judge(run: NcclRun, size: int) -> tuple[State, str]:
         return "broken", f"{counted(run.wrong, 'element')} with wrong data"
     if run.out_of_bounds is not None and not run.out_of_bounds[1]:
         return "broken", f"{counted(run.out_of_bounds[0], 'value')} out of bounds"
-    transport = [text for text in run.failures if not _unmade(text)]
-    if transport:
-        return "broken", transport[0]
-    if not run.rows:
-        return "unmade", run.failures[0] if run.failures else "it printed no result"
+    never = [text for text in run.failures if any(words in text.lower() for words in NEVER_BEGAN)]
+    if not run.rows and (never or not (run.devices or any(text.find("Test ") >= 0 for text in run.failures))):
+        return "unmade", (never or run.failures or ("it printed no result",))[0]
+    if run.failures:
+        return "broken", run.failures[0]
     if not run.complete:
-        return "broken", run.failures[0] if run.failures else "it ended before its last lines"
+        return "broken", "it ended before its last lines"
     if run.largest < size:
         return "broken", f"it reached {run.largest:,} of {size:,} bytes"
     return "ok", ""
@@ -269,14 +269,9 @@ def _judge(run: NcclRun, size: int) -> tuple[State, str]:
 NEVER_BEGAN = (
     "invalid number of gpus", "command not found", "no such file", "unable to launch", "not enough slots", "permission denied",
     "could not resolve", "invalid account", "requested nodes are busy", "no devices found", "no cuda-capable device",
-    "cannot be told apart",
+    "cannot be told apart", "launch failed", "execve()", "unable to create step",
 )  # fmt: skip
 """Words of failures that say that the test never began: of the program, of Slurm, of Open MPI, of a shell."""
-
-
-def _unmade(text: str) -> bool:
-    lower = text.lower()
-    return any(words in lower for words in NEVER_BEGAN)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

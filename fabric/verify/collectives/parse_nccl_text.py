@@ -120,6 +120,8 @@ class _Reader:
 
     def take(self, line: Line) -> None:
         text = line.text
+        if not self.command and (found := _COMMAND.search(text)):
+            self.command = found[1]
         if _WHOLE_COUNTS.match(text):
             self._row(line)
             if broken := _FAILURE.search(text):
@@ -128,8 +130,6 @@ class _Reader:
             self._comment(line)
         elif _FAILURE.search(text):
             self._failure(text.strip(), line.tag)
-        elif not self.command and (found := _COMMAND.search(text)):
-            self.command = found[1]
 
     def _at(self, tag: int | None) -> _Builder:
         if tag not in self.open:
@@ -303,8 +303,8 @@ def _members(builder: _Builder, all_runs: list[_Builder]) -> tuple[list[Device],
 
     Only the first rank lists devices, of all groups. Where every group prints its own rows, the label says whose they are.
     """
-    place = all_runs.index(builder)
-    lists = builder if builder.devices else next((run for run in reversed(all_runs[:place]) if run.devices), None)
+    before = all_runs[: all_runs.index(builder)] if builder in all_runs else []
+    lists = builder if builder.devices else next((run for run in reversed(before) if run.devices), None)
     if lists is None:
         return [], 1
     by_group: dict[int, list[Device]] = {}

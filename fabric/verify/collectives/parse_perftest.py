@@ -14,7 +14,7 @@ from ipaddress import IPv6Address
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.causes import STATUSES
-from fabric.verify.collectives.launcher_lines import lines_of
+from fabric.verify.collectives.launcher_lines import lines_of, whole_lines
 from fabric.verify.collectives.model import Clue, Measurement, Stage, State
 from fabric.verify.collectives.parse_nccl_log import clean
 
@@ -25,7 +25,7 @@ _ROW = re.compile(
     r"\s*(\d{1,15})\s+(\d{1,15})\s+(\d{1,9}\.\d{1,6})\s+(\d{1,9}\.\d{1,6})\s+(\d{1,9}\.\d{1,6})(?:\s+\d{1,3}\.\d{1,4})?\s*\Z"
 )
 _DEVICE = re.compile(r"(?:^|\s)Device\s*:\s*(\S{1,60})")
-_GID = re.compile(r"(local|remote) address:[^\n]{0,200}\n[^\n]{0,40}GID:\s*((?:\d{1,3}:){15}\d{1,3})\b")
+_GID = re.compile(r"(local|remote) address:[^\n]{0,200}\n[^\n]{0,40}GID:\s*((?:\d{1,3}:){15}\d{1,3})\s*\n")
 _TITLE = re.compile(r"RDMA_Write (Bidirectional )?BW Test|Dual-port")
 _STATUS = re.compile(r"Failed status (\d{1,3})|status:? (\d{1,3})\b.{0,40}syndrom", re.IGNORECASE)
 _NEVER = re.compile(
@@ -124,7 +124,7 @@ def perftest_measurement(
 
 def perftest_clues(text: str, run: PerftestRun, *, host: str = "") -> tuple[Clue, ...]:
     """The completion error that ended a run, as NCCL's logs tell it: of the end that is suspected."""
-    found = _STATUS.search(text)
+    found = _STATUS.search(whole_lines(text))
     status = STATUSES.get(int(found[1] or found[2])) if found else None
     if status is None:
         return ()

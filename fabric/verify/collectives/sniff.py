@@ -12,6 +12,7 @@ from typing import Literal
 from fabric.design.seats import Seating
 from fabric.errors import FabricError
 from fabric.verify.collectives.json_salvage import read_json
+from fabric.verify.collectives.launcher_lines import whole_lines
 from fabric.verify.collectives.model import Clue, Measurement, Stage
 from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
 from fabric.verify.collectives.parse_dcgm import is_dcgm, parse_dcgmi
@@ -63,7 +64,7 @@ def read_text(
     if kind is None:
         raise FabricError(f"{source}: not a file of results that is known", hint=HINT)
     if kind == "nccl-tests":
-        clues = tuple(parse_nccl_log(text.splitlines(), source, host=host))
+        clues = tuple(parse_nccl_log(whole_lines(text).splitlines(), source, host=host))
         measured = _grouped(parse_nccl_runs(text, source=source), seating, stage)
         return Results(kind, measured, joined(clues, seating))
     if kind == "nccl-tests -J":
@@ -74,7 +75,9 @@ def read_text(
         return Results(kind, *parse_dcgmi(text, source=source, host=host))
     if kind == "ncclras":
         return Results(kind, clues=parse_ras(text, source=source))
-    return Results(kind, clues=joined(tuple(parse_nccl_log(text.splitlines(), source, host=host)), seating))
+    return Results(
+        kind, clues=joined(tuple(parse_nccl_log(whole_lines(text).splitlines(), source, host=host)), seating)
+    )
 
 
 def kind_of(text: str) -> Kind | None:
@@ -138,7 +141,8 @@ def _lines(path: Path) -> Iterator[str]:
     """Lines of bounded length: a log without line ends does not fill the memory."""
     with path.open("rb") as file:
         while line := file.readline(1 << 16):
-            yield line.decode("utf-8", "replace")
+            if line.endswith(b"\n") or len(line) == 1 << 16:
+                yield line.decode("utf-8", "replace")
 
 
 def _owner(path: Path, seating: Seating | None) -> str:
