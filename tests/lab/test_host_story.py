@@ -181,6 +181,21 @@ def test_a_dead_fuse_client_is_recognised_and_recovers(machines: LabUnderTest) -
     assert not checked(machines, ONE, "storage.probe")
 
 
+def test_a_fuse_client_that_cannot_start_says_so_at_once_and_slurmd_waits_for_it(machines: LabUnderTest) -> None:
+    main = "systemctl show --property=MainPID --value slurmd.service"
+    before = sh(machines, main).strip()
+    sh(machines, f"systemctl restart {FUSE}")
+    assert sh(machines, main).strip() == before != "0"
+    drop = f"/run/systemd/system/{FUSE}.d"
+    lacks = "[Service]\\nExecStart=\\nExecStart=/usr/bin/no-client\\n"
+    sh(machines, f"mkdir -p {drop}; printf '{lacks}' >{drop}/no.conf; systemctl daemon-reload")
+    assert machines.node(ONE, "timeout", "5", "systemctl", "restart", FUSE, check=False).returncode == 1
+    assert sh(machines, main).strip() == before
+    assert machines.node(ONE, "systemctl", "restart", "slurmd.service", check=False).returncode == 1
+    sh(machines, f"rm -r {drop}; systemctl daemon-reload; systemctl restart {FUSE}")
+    wait_until(lambda: sh(machines, "systemctl is-active slurmd.service || true").strip() == "active", timeout=30)
+
+
 def test_a_mount_that_hangs_hangs_no_check(machines: LabUnderTest) -> None:
     number = machines.fault("freeze", ONE, "bindfs").partition(":")[0]
     found = machines.node(

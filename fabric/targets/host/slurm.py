@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fabric.design.hosts.model import HostFleet, HostPlan
 from fabric.targets.host import nvidia, rdma
-from fabric.targets.host.concern import UNITS, File
-from fabric.targets.host.storage import unit_of
+from fabric.targets.host.concern import LIBEXEC, UNITS, File
+from fabric.targets.host.storage import before_slurmd, unit_of, word
 from fabric.targets.host.templates import fill
 
 
@@ -15,13 +15,15 @@ def shared(fleet: HostFleet) -> Iterator[File]:
     """Slurmd's drop-in, where Slurm is declared."""
     if fleet.spec.scheduler is None:
         return
-    wanted = [mount for mount in fleet.mounts if mount.before_slurmd]
+    wanted = before_slurmd(fleet)
     content = fill(
         "slurmd.conf",
         limits=fleet.spec.hosts.tuning.limits,
-        after=(*rdma.services(fleet), *nvidia.services(fleet)),
-        paths=[mount.path for mount in wanted if mount.kind == "pnfs"],
-        requires=[unit_of(mount) for mount in wanted if mount.kind == "fuse"],
+        after=[*rdma.services(fleet), *nvidia.services(fleet)],
+        # Of an automount it is the mount itself that must be there.
+        units=[unit_of(mount) if mount.kind == "fuse" else f"{mount.unit}.mount" for mount in wanted],
+        paths=[word(mount.path) for mount in wanted],
+        libexec=LIBEXEC,
     )
     yield File(f"{UNITS}/slurmd.service.d/fabric.conf", content)
 

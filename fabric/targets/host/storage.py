@@ -35,7 +35,7 @@ def shared(fleet: HostFleet) -> Iterator[File]:
     fuse = [mount for mount in fleet.mounts if mount.kind == "fuse"]
     if fuse:
         yield File("/etc/fuse.conf", fill("fuse.conf"))
-    if any(not mount.notify for mount in fuse):
+    if any(not mount.notify for mount in fuse) or before_slurmd(fleet):
         yield File(f"{LIBEXEC}/wait-mount", fill("wait-mount.sh"), SCRIPT)
     for mount in fuse:
         yield from _fuse(mount)
@@ -63,6 +63,11 @@ def services(fleet: HostFleet) -> tuple[str, ...]:
     """A unit a mount, behind what all NFS mounts need."""
     nfs = ("fabric-nfs.service",) if any(mount.kind == "pnfs" for mount in fleet.mounts) else ()
     return (*nfs, *(unit_of(mount) for mount in fleet.mounts))
+
+
+def before_slurmd(fleet: HostFleet) -> tuple[Mount, ...]:
+    """The mounts without which slurmd is not to start; none where there is no slurmd."""
+    return tuple(mount for mount in fleet.mounts if mount.before_slurmd and fleet.spec.scheduler is not None)
 
 
 def kernel_options(mount: Mount) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pytest
 
 from fabric.design.hosts.model import Mount
 from fabric.targets.host import render
-from fabric.targets.host.storage import kernel_options
+from fabric.targets.host.storage import kernel_options, word
 from tests.targets.host.host_fleets import CASES, fleet
 
 SYSTEM = Path("/usr/lib/systemd/system")
@@ -223,7 +223,34 @@ def test_pcie(tmp_path: Path) -> None:
     assert (again.returncode, again.stderr) == (0, "")
 
 
-def test_wait_mount(tmp_path: Path) -> None:
-    assert run("debian-12-roce", "wait-mount", {}, tmp_path, "/proc").returncode == 0
-    done = run("debian-12-roce", "wait-mount", {"sleep": ":"}, tmp_path, str(tmp_path))
-    assert (done.returncode, done.stderr) == (1, f"wait-mount: nothing is mounted on {tmp_path} after a minute\n")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["/proc", "5"], 0, ""),
+        (["/proc", "5", "1"], 0, ""),
+        (["{top}", "5"], 1, "nothing is mounted on {top} after 5 s"),
+        (["{top}", "600", "{ended}"], 1, "the client of {top} has ended"),
+        (["{top}/none", "2"], 1, "nothing is mounted on {top}/none after 2 s"),
+    ],
+)
+def test_wait_mount(arguments: list[str], code: int, said: str, tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    words = [word.format(top=tmp_path, ended=ended.pid) for word in arguments]
+    done = run("debian-12-roce", "wait-mount", {"sleep": ":"}, tmp_path, *words)
+    assert (done.returncode, done.stderr) == (code, f"wait-mount: {said.format(top=tmp_path)}\n" if said else "")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "debian-12-infiniband"])
+def test_slurmd_waits_for_mounts_but_does_not_restart_with_them(case: str) -> None:
+    hosts = fleet(case)
+    files = {file.path: file.content for file in render(hosts, hosts.hosts[0])}
+    lines = files["/etc/systemd/system/slurmd.service.d/fabric.conf"].decode().splitlines()
+    needed = [mount for mount in hosts.mounts if mount.before_slurmd]
+    assert needed
+    for mount in needed:
+        unit = f"fabric-fuse-{mount.unit}.service" if mount.kind == "fuse" else f"{mount.unit}.mount"
+        for key in ("After=", "Wants="):
+            assert any(line.startswith(key) and unit in line.split() for line in lines)
+        assert f"ExecStartPre=/usr/libexec/fabric/wait-mount {word(mount.path)} 5" in lines
+    assert not {line.partition("=")[0] for line in lines} & {"Requires", "RequiresMountsFor", "BindsTo", "PartOf"}
