@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -143,7 +144,7 @@ def _first(name: str, kind: str, folder: Path, binds: Mapping[str, str], writer:
         os.write(writer, f"{outside}\n".encode())
         syscalls.sethostname(name)
         mounts(folder, binds)
-        _write_sysctls(kind)
+        _write_sysctls(name, kind)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -215,8 +216,10 @@ def _copy_files(source: Path, target: Path) -> None:
             place.chmod(path.stat().st_mode & 0o777)
 
 
-def _write_sysctls(kind: str) -> None:
-    for key, value in {**_SYSCTLS, **(_HOST_SYSCTLS if kind == "host" else {})}.items():
+def _write_sysctls(name: str, kind: str) -> None:
+    # Each switch hashes flows with a seed of its own: with the same one, flows that met at one tier meet at the next again.
+    seed = {"net/ipv4/fib_multipath_hash_seed": str(zlib.crc32(name.encode()) or 1)}
+    for key, value in {**_SYSCTLS, **seed, **(_HOST_SYSCTLS if kind == "host" else {})}.items():
         path = Path("/proc/sys") / key
         if path.exists():
             path.write_text(value, encoding="ascii")

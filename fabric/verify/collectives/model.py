@@ -25,7 +25,7 @@ State = Literal["ok", "broken", "unmade"]
 ClueKind = Literal[
     "port-error", "retry-exceeded", "remote-error", "local-error", "flushed", "gid-changed", "gdr-disabled", "gid-index", "mtu",
     "acs", "fabric-manager", "driver-mismatch", "xid", "ecc", "diag-failed", "wrong-data", "hang", "pcie", "topology", "counter",
-    "async-event", "setting",
+    "async-event", "setting", "crossed",
 ]  # fmt: skip
 
 

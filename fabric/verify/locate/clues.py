@@ -24,13 +24,13 @@ SETTINGS: Mapping[ClueKind, str] = {
 
 GPU: Mapping[ClueKind, float] = {"xid": 8.0, "ecc": 8.0, "diag-failed": 8.0, "wrong-data": 7.0}
 LINK: Mapping[ClueKind, float] = {
-    "port-error": 8.0, "pcie": 7.0, "counter": 7.0, "local-error": 4.0, "async-event": 4.0, "remote-error": 2.0, "hang": 3.0,
+    "port-error": 8.0, "crossed": 8.0, "pcie": 7.0, "counter": 7.0, "local-error": 4.0, "async-event": 4.0, "remote-error": 2.0, "hang": 3.0,
     "retry-exceeded": 3.0, "wrong-data": 3.0,
 }  # fmt: skip
 HOST = 3.0
 """What each kind of clue weighs (against the cost of believing in a fault, `explain.COST`)."""
 NIC_SAYS: frozenset[ClueKind] = frozenset({"pcie", "local-error"})
-CABLE_SAYS: frozenset[ClueKind] = frozenset({"port-error", "counter", "async-event"})
+CABLE_SAYS: frozenset[ClueKind] = frozenset({"port-error", "counter", "async-event", "crossed"})
 """What decides between a NIC and its cable, which bandwidth alone cannot."""
 
 
