@@ -6,12 +6,13 @@ number: no text is ever built into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from fabric.design.ip import fmt4, fmt6
 from fabric.design.seats import Seat
 from fabric.spec.collectives import Collectives, size_bytes
 from fabric.verify.collectives.stages import Group, Seats
@@ -64,27 +65,38 @@ class Task:
         return f"{group.stage} {group.test} on {hosts}{rails}"
 
 
-def tasks(groups: Iterable[Group], how: Collectives, seats: Seats, front_end: Sequence[str] = ()) -> list[Task]:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What programs need to know of the cluster: front-end interfaces, the IP MTU of the back end, how many flows a group of `paths` is."""
+
+    front_end: tuple[str, ...] = ()
+    mtu: int = 9000
+    flows: Callable[[tuple[str, ...]], int] = lambda _: 4
+
+
+def tasks(groups: Iterable[Group], how: Collectives, seats: Seats, around: Around) -> list[Task]:
     """The programs that measure these groups; rails of the same hosts together in one, as they load different cables."""
-    together: dict[tuple[str, str, tuple[str, ...], bool], list[Group]] = {}
+    together: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], list[Group]] = {}
     for group in groups:
-        alone = len(group.rails) != 1
-        key = (group.stage, group.test, group.hosts, alone)
+        alone = len(group.rails) != 1 or group.test == "path"
+        key = (group.stage, group.test, group.hosts, group.rails if alone else (-1,))
         together.setdefault(key, []).append(group)
-    return [_task(tuple(found), how, seats, front_end) for found in together.values()]
+    return [_task(tuple(found), how, seats, around) for found in together.values()]
 
 
-def _task(groups: tuple[Group, ...], how: Collectives, seats: Seats, front_end: Sequence[str]) -> Task:
+def _task(groups: tuple[Group, ...], how: Collectives, seats: Seats, around: Around) -> Task:
     first = groups[0]
     if first.test.startswith("dcgm"):
         argv = ("dcgmi", "diag", "-r", str(how.diag.level), "-j")
         return Task("dcgm", groups, first.hosts, argv, gpus="node", cards=len(seats[first.hosts[0]]), mpi=False)
     rails = tuple(group.rails[0] for group in groups) if len(first.rails) == 1 else first.rails
+    if first.test == "path":
+        return _path(groups, how, seats, around)
     if first.test == "ib_write_bw":
         return _perftest(groups, how, seats, rails)
     if how.engine == "mpi":
         return _mpi(groups, how, seats, rails)
-    return _nccl(groups, how, seats, rails, front_end)
+    return _nccl(groups, how, seats, rails, around.front_end)
 
 
 def _nccl(
@@ -177,6 +189,24 @@ def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: 
     )
 
 
+def _path(groups: tuple[Group, ...], how: Collectives, seats: Seats, around: Around) -> Task:
+    """Flows from a NIC of the first host to that of the second; each rank knows by its number which end it is."""
+    first = groups[0]
+    rail = first.rails[0] if first.rails else 0
+    one, other = (_of(seats[host], rail) for host in first.hosts)
+    argv: tuple[str, ...] = (how.python, "-c", program_text("paths.py"), "--from", address(one), "--to", address(other))
+    argv += ("--nic", one.nic, "--flows", str(around.flows(first.hosts)), "--repeats", str(how.repeats))
+    argv += ("--size", str(around.mtu))
+    return Task("path", groups, first.hosts, argv, rails=(rail,), ordered=True, mpi=False)
+
+
+def address(seat: Seat) -> str:
+    """The back-end address of a NIC, IPv4 where it has one; "" without any."""
+    if seat.ip4 is not None:
+        return fmt4(seat.ip4)
+    return fmt6(seat.ip6) if seat.ip6 is not None else ""
+
+
 def _bootstrap() -> tuple[tuple[str, str], ...]:
     """Open MPI by TCP alone: mixes of PMIx and UCX versions are what a validation most often failed by (deepops#942, #1179)."""
     return (("pml", "ob1"), ("btl", "tcp,self,vader"), ("coll", "^hcoll"))
@@ -205,6 +235,10 @@ def _of(seats: Sequence[Seat], rail: int) -> Seat:
 
 def _words(items: Iterable[str]) -> str:
     return " ".join(items)
+
+
+PROGRAMS = ("mpi_rows.py", "paths.py")
+"""Programs of ours that run on hosts."""
 
 
 @cache

@@ -6,6 +6,7 @@ import fnmatch
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fabric.design.seats import Seat, Seating, load_seating
 from fabric.errors import FabricError
 from fabric.spec.collectives import Collectives
 from fabric.verify.collectives.budget import Plan, plan
-from fabric.verify.collectives.engines import Task
+from fabric.verify.collectives.engines import Around, Task
 from fabric.verify.collectives.gates import Expected, Key, expected_rates
 from fabric.verify.collectives.launch import CommandLauncher, Launcher
 from fabric.verify.collectives.launch_ansible import AnsibleLauncher
@@ -26,6 +27,7 @@ from fabric.verify.collectives.model import Stage
 from fabric.verify.collectives.processes import Command
 from fabric.verify.collectives.stages import Group, tests_of
 from fabric.verify.locate.places import Places
+from fabric.verify.locate.plan_flows import flow_count
 from fabric.words import counted
 
 
@@ -66,8 +68,9 @@ def make_job(
     if chosen:
         _must_be(chosen, sorted({test for found in _ALL_TESTS for test in found}), "--test")
     given = frozenset(name.removeprefix("OMPI_MCA_") for name in environ if name.startswith("OMPI_MCA_"))
-    launcher = _launcher(spec, seating, how, seats, given)
-    return Job(spec, seating, Places(seating), how, seats, tests, expected_rates(seating, how), launcher, given)
+    places = Places(seating)
+    launcher = _launcher(spec, places, how, seats, given)
+    return Job(spec, seating, places, how, seats, tests, expected_rates(seating, how), launcher, given)
 
 
 _ALL_TESTS = (("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv", "ib_write_bw"),)
@@ -125,22 +128,23 @@ def _hosts(seating: Seating, patterns: Sequence[str], zones: Sequence[int]) -> d
 
 
 def _launcher(
-    spec: Path, seating: Seating, how: Collectives, seats: Mapping[str, tuple[Seat, ...]], given: frozenset[str]
+    spec: Path, places: Places, how: Collectives, seats: Mapping[str, tuple[Seat, ...]], given: frozenset[str]
 ) -> CommandLauncher | AnsibleLauncher:
-    whole = seating.cluster.spec
+    seating, whole = places.seating, places.seating.cluster.spec
     front = () if whole.hosts.network is None else tuple(whole.hosts.network.front_end)
     front = () if "oob_tcp_if_include" in given else front
+    around = Around(front, whole.mtu.ip, partial(flow_count, places))
     name = how.launcher or ("slurm" if whole.scheduler is not None else "mpirun")
     if name == "slurm":
-        return CommandLauncher(how, seats, SlurmWay(how.slurm), front)
+        return CommandLauncher(how, seats, SlurmWay(how.slurm), seating, around)
     model = catalog().host(whole.hosts.platform)
     sockets = model.cpus.value if model.cpus is not None else 1
     login = whole.hosts.ssh
     if name == "ansible":
         way = MpiWay(how.mpirun, front, login.user, login.port, sockets, as_root=True, placed=False)
-        return AnsibleLauncher(how, seats, way, front, spec)
+        return AnsibleLauncher(how, seats, way, seating, around, spec)
     way = MpiWay(how.mpirun, front, login.user, login.port, sockets, as_root=os.geteuid() == 0, given=given)
-    return CommandLauncher(how, seats, way, front)
+    return CommandLauncher(how, seats, way, seating, around)
 
 
 def launcher_name(launcher: Launcher) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fabric.design.seats import Seating
 from fabric.spec.collectives import Collectives
 from fabric.targets.host.scratch import scratch
-from fabric.verify.collectives.engines import Task, tasks
+from fabric.verify.collectives.engines import Around, Task, tasks
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.processes import Command, Ended, Pool
 from fabric.verify.collectives.reading import read
@@ -45,11 +46,12 @@ class CommandLauncher:
     how: Collectives
     seats: Seats
     way: Way
-    front_end: tuple[str, ...] = ()
+    seating: Seating
+    around: Around
 
     def tasks(self, groups: Sequence[Group]) -> list[Task]:
         """The programs of one round."""
-        return tasks(groups, self.how, self.seats, self.front_end)
+        return tasks(groups, self.how, self.seats, self.around)
 
     def command(self, task: Task) -> Command:
         """The command of one run."""
@@ -71,11 +73,11 @@ class CommandLauncher:
                     if ended.code == 0 and len(done[number]) < repeats(task, self.how):
                         pool.start(key, command)
                     else:
-                        yield from read(task, done[number])
+                        yield from read(task, done[number], self.seating)
 
 
 def repeats(task: Task, how: Collectives) -> int:
-    """How often a program is started: engine mpi repeats by itself, as starting it is what costs most there."""
-    if task.kind == "dcgm" or (task.kind == "rows" and how.engine == "mpi"):
+    """How often a program is started: those of ours repeat by themselves, as starting them is what costs most."""
+    if task.kind in ("dcgm", "path") or (task.kind == "rows" and how.engine == "mpi"):
         return 1
     return how.repeats

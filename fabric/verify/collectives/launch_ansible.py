@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabric.design.seats import Seating
 from fabric.spec.collectives import Collectives
-from fabric.verify.collectives.engines import Task, tasks
+from fabric.verify.collectives.engines import Around, Task, tasks
 from fabric.verify.collectives.launch import repeats
 from fabric.verify.collectives.launch_mpi import MpiWay
 from fabric.verify.collectives.model import Clue, Measurement
@@ -32,12 +33,13 @@ class AnsibleLauncher:
     how: Collectives
     seats: Seats
     way: MpiWay
-    front_end: tuple[str, ...]
+    seating: Seating
+    around: Around
     spec: Path
 
     def tasks(self, groups: Sequence[Group]) -> list[Task]:
         """The programs of one round."""
-        return tasks(groups, self.how, self.seats, self.front_end)
+        return tasks(groups, self.how, self.seats, self.around)
 
     def command(self, task: Task) -> Command:
         """What the first host runs."""
@@ -60,20 +62,22 @@ class AnsibleLauncher:
         all_s = (host_s + _MARGIN_S) * most * -(-len(runs) // self.how.parallel) + _MARGIN_S
         answers = ask(Job(self.spec, texts, forks=self.how.parallel, host_s=host_s, all_s=all_s, book=PLAYBOOK))
         for host, mine in leading.items():
-            yield from _results(mine, answers.get(host), self.how)
+            yield from _results(mine, answers.get(host), self)
 
 
-def _results(mine: Sequence[Task], answer: Mapping[str, Any] | None, how: Collectives) -> Iterator[Measurement | Clue]:
+def _results(
+    mine: Sequence[Task], answer: Mapping[str, Any] | None, by: AnsibleLauncher
+) -> Iterator[Measurement | Clue]:
     """What each task of a host came to, by the loop's results, which stand in the order of the runs."""
     given = answer.get("results") if answer is not None else None
     said = given if isinstance(given, list) else []
     why = "Ansible had no answer" if answer is None else str(answer.get("msg", "its answer is not understood"))
     place = 0
     for task in mine:
-        count = repeats(task, how)
+        count = repeats(task, by.how)
         ended = [_ended(one) for one in said[place : place + count]]
         place += count
-        yield from read(task, ended or [Ended(1, "", why)])
+        yield from read(task, ended or [Ended(1, "", why)], by.seating)
 
 
 def _ended(answer: object) -> Ended:

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 from fabric.errors import FabricError
 from fabric.targets.host import leash
 from fabric.targets.host.scratch import Scratch
+from fabric.verify.collectives.engines import PROGRAMS, program_text
 
 K = TypeVar("K")
 
@@ -49,12 +50,9 @@ FOLDER = "@FOLDER@"
 
 def shell_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
     """A command as a line for a shell, to be shown. The text of a program of ours, which travels as an argument, is shown by its file."""
+    texts = {program_text(name): f'"$(cat {name})"' for name in PROGRAMS}
     words = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
-    words += [_PROGRAM if word.startswith(_PROGRAM_BEGINS) and "\n" in word else shlex.quote(word) for word in argv]
-    return " ".join(words)
-
-
-_PROGRAM_BEGINS, _PROGRAM = '"""', '"$(cat mpi_rows.py)"'
+    return " ".join([*words, *(texts.get(word) or shlex.quote(word) for word in argv)])
 
 
 @dataclass(frozen=True, slots=True)

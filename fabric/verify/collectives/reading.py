@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fabric.design.seats import Seating
 from fabric.errors import FabricError
 from fabric.verify.collectives.engines import Task
 from fabric.verify.collectives.launcher_lines import lines_of, untag
@@ -24,6 +25,7 @@ from fabric.verify.collectives.parse_perftest import (
     perftest_measurement,
 )
 from fabric.verify.collectives.processes import Ended
+from fabric.verify.collectives.reading_paths import flows
 from fabric.verify.collectives.stages import Group
 from fabric.verify.collectives.tag_output import untangled
 from fabric.words import counted
@@ -32,13 +34,15 @@ _STARTS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}), pid \d+: starts"
 _WAITS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}) waits at (.{1,120})")
 
 
-def read(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
-    """The results of all groups of a task, whose runs ended like this, in their order."""
+def read(task: Task, ended: Sequence[Ended], seating: Seating) -> Iterator[Measurement | Clue]:
+    """The results of all groups of a task, whose runs ended like this, in their order; `seating` knows the addresses of hops."""
     ended = [replace(one, out=untangled(one.out), err=untangled(one.err)) for one in ended]
     if task.kind == "rows":
         yield from _rows(task, ended)
     elif task.kind == "perftest":
         yield from _perftest(task, ended)
+    elif task.kind == "path":
+        yield from flows(task, ended[-1], seating)
     else:
         yield from _dcgm(task, ended)
 
