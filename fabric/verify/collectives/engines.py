@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from fabric.design.ip import fmt4, fmt6
 from fabric.design.seats import Seat
 from fabric.spec.collectives import Collectives, size_bytes
+from fabric.verify.collectives.flows import FlowShape, flow_argv
 from fabric.verify.collectives.stages import Group, Seats
 
 Kind = Literal["rows", "perftest", "dcgm", "path"]
@@ -192,19 +192,11 @@ def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: 
 def _path(groups: tuple[Group, ...], how: Collectives, seats: Seats, around: Around) -> Task:
     """Flows from a NIC of the first host to that of the second; each rank knows by its number which end it is."""
     first = groups[0]
-    rail = first.rails[0] if first.rails else 0
-    one, other = (_of(seats[host], rail) for host in first.hosts)
-    argv: tuple[str, ...] = (how.python, "-c", program_text("paths.py"), "--from", address(one), "--to", address(other))
-    argv += ("--nic", one.nic, "--flows", str(around.flows(first.hosts)), "--repeats", str(how.repeats))
-    argv += ("--size", str(around.mtu))
+    rail = first.rails[0] if first.rails else seats[first.hosts[0]][0].rail
+    sender, receiver = (_of(seats[host], rail) for host in first.hosts)
+    shape = FlowShape(around.flows(first.hosts), around.mtu, how.repeats)
+    argv = flow_argv((how.python, "-c", program_text("paths.py")), sender, receiver, shape)
     return Task("path", groups, first.hosts, argv, rails=(rail,), ordered=True, mpi=False)
-
-
-def address(seat: Seat) -> str:
-    """The back-end address of a NIC, IPv4 where it has one; "" without any."""
-    if seat.ip4 is not None:
-        return fmt4(seat.ip4)
-    return fmt6(seat.ip6) if seat.ip6 is not None else ""
 
 
 def _bootstrap() -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fabric.design.seats import Seating
 from fabric.errors import FabricError
 from fabric.verify.collectives.engines import Task
+from fabric.verify.collectives.flows import read_flows
 from fabric.verify.collectives.launcher_lines import lines_of, untag
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
@@ -25,7 +26,6 @@ from fabric.verify.collectives.parse_perftest import (
     perftest_measurement,
 )
 from fabric.verify.collectives.processes import Ended
-from fabric.verify.collectives.reading_paths import flows
 from fabric.verify.collectives.stages import Group
 from fabric.verify.collectives.tag_output import untangled
 from fabric.words import counted
@@ -42,7 +42,8 @@ def read(task: Task, ended: Sequence[Ended], seating: Seating) -> Iterator[Measu
     elif task.kind == "perftest":
         yield from _perftest(task, ended)
     elif task.kind == "path":
-        yield from flows(task, ended[-1], seating)
+        text = "\n".join(line.text for line in lines_of(f"{ended[-1].out}\n{ended[-1].err}"))
+        yield from read_flows(seating, task.groups[0], text, task.what)
     else:
         yield from _dcgm(task, ended)
 

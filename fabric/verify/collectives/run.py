@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fabric.verify.collectives.budget import Plan, StagePlan
 from fabric.verify.collectives.gates import Expected, Key, findings, least
@@ -130,13 +130,14 @@ class _Running:
         done = 0
         self._tell(groups, 0)
         with closing(_generator(self.job.launcher, groups)) as coming:
-            for one in coming:
+            for said in coming:
+                one = said if isinstance(said, Clue) else replace(said, round=self.number)
                 self.job.keep(one)
                 if isinstance(one, Clue):
                     self.results.clues.append(one)
                 else:
                     self.results.measurements.append(one)
-                    done += 1
+                    done = min(done + 1, len(groups))  # flows of one group are several
                     self._tell(groups, done)
 
     def _tell(self, groups: Sequence[Group], done: int) -> None:
