@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from fabric.verify.collectives.causes import BY_NAME, SAYINGS, STATUSES
@@ -54,7 +55,6 @@ _SET = re.compile(r"\b(NCCL_\w{1,60}) set by environment to (\d{1,20})\b")
 _COMM = re.compile(
     r"comm \S+ rank \d+ nranks \d+ cudaDev (?P<cuda>\d+)(?: nvmlDev (?P<nvml>\d+))? busId (?P<bus>[0-9a-fA-F]+)"
 )
-_QUICK = re.compile(r"NCCL|Xid|Test |ECC|mismatch|fabric|abric|ACSCtl|802|illegal|GT/s|initialized|memory")
 
 
 @dataclass(slots=True)
@@ -64,6 +64,7 @@ class _Log:
     source: str
     host: str
     clues: dict[tuple[str, str, str, str], Clue] = field(default_factory=dict)
+    counts: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
     gdr: dict[str, list[int]] = field(default_factory=dict)
     gpus: dict[tuple[str, int], int] = field(default_factory=dict)
     version: tuple[int, int] = (0, 0)
@@ -72,14 +73,13 @@ class _Log:
     def add(self, kind: ClueKind, where: str, text: str, peer: str = "", *, sort: str = "") -> Clue | None:
         """Counts a clue; gives it back when there is no room to count it."""
         key = (kind, where, peer, sort)
-        known = self.clues.get(key)
-        if known is not None:
-            self.clues[key] = replace(known, count=known.count + 1)
+        if key in self.counts:
+            self.counts[key] += 1
             return None
         clue = Clue(kind, where, clean(text), peer, f"{self.source}:{self.number}")
         if len(self.clues) >= MAX_CLUES:
             return clue
-        self.clues[key] = clue
+        self.clues[key], self.counts[key] = clue, 1
         return None
 
 
@@ -90,11 +90,11 @@ def parse_nccl_log(lines: Iterable[str], source: str, *, host: str = "") -> Iter
     """
     log = _Log(source, host)
     for log.number, line in enumerate(lines, 1):
-        if _QUICK.search(line):
-            clue = _take(log, untag(line[:MAX_LINE])[1])
-            if clue is not None:
-                yield clue
-    yield from log.clues.values()
+        uncounted = _take(log, line[:MAX_LINE])
+        if uncounted is not None:
+            yield uncounted
+    for key, clue in log.clues.items():
+        yield replace(clue, count=log.counts[key])
     for where, (direct, staged, number) in log.gdr.items():
         if staged:
             how = f"{staged} of {direct + staged} connections over NET/IB without GDRDMA"
@@ -107,17 +107,22 @@ def clean(text: str) -> str:
 
 
 def _take(log: _Log, line: str) -> Clue | None:
+    """Most lines hold none of the words, which is found out first: logs have millions of lines."""
+    if "NCCL" in line:
+        for word, pattern, take in _TAKERS:
+            if word in line:
+                found = _LINE.search(line)
+                match = pattern.search(found["said"] if found else line)
+                if match is not None and (found is not None or take is _version):
+                    return take(log, found["host"] if found else "", found["said"] if found else line, match)
+    if not any(word in line for word in _WORDS):
+        return None
     found = _LINE.search(line)
-    if found is None:
-        other = _SYSLOG.match(line) or _PROGRAM.match(line)
-        if other is None and (version := _VERSION.search(line)):
-            log.version = (int(version[1]), int(version[2]))
-        return _words(log, other["host"] if other else log.host, None, other["said"] if other else line)
-    host, device, said = found["host"], int(found["dev"]), found["said"]
-    for pattern, take in _TAKERS:
-        if match := pattern.search(said):
-            return take(log, host, said, match)
-    return _words(log, host, device, said)
+    if found is not None:
+        return _words(log, found["host"], int(found["dev"]), found["said"])
+    bare = untag(line)[1]
+    other = _SYSLOG.match(line) or _SYSLOG.match(bare) or _PROGRAM.match(bare)
+    return _words(log, other["host"] if other else log.host, None, other["said"] if other else bare)
 
 
 def _words(log: _Log, host: str, device: int | None, said: str) -> Clue | None:
@@ -154,6 +159,7 @@ def _ends(host: str, said: str) -> tuple[str, str]:
     return here, "" if _unusable(there) else there
 
 
+@lru_cache(maxsize=1 << 16)
 def _unusable(gid: str) -> bool:
     """A GID that names nobody: empty, `::`, link-local (NCCL prints GIDs on Ethernet only)."""
     try:
@@ -237,13 +243,30 @@ def _version(log: _Log, _: str, __: str, match: re.Match[str]) -> None:
 
 
 _TAKERS = (
-    (_COMPLETION, _completion),
-    (_MODIFY, _modify),
-    (_ASYNC, _event),
-    (_GDR_NIC, _gdr_nic),
-    (_GDR_FAR, _gdr_far),
-    (_CHANNEL, _channel),
-    (_SET, _setting),
-    (_COMM, _comm),
-    (_VERSION, _version),
+    ("via NET/IB", _CHANNEL, _channel),
+    ("Got completion", _COMPLETION, _completion),
+    ("ibv_modify_qp", _MODIFY, _modify),
+    ("async", _ASYNC, _event),
+    ("GID table", _ASYNC, _event),
+    ("for HCA", _GDR_NIC, _gdr_nic),
+    ("(distance", _GDR_FAR, _gdr_far),
+    ("set by environment", _SET, _setting),
+    ("cudaDev", _COMM, _comm),
+    ("NCCL version", _VERSION, _version),
 )
+"""A word that a line must hold, the pattern, and what takes it."""
+
+_WORDS = (
+    "Xid",
+    "ECC",
+    "uncorrectable",
+    "ersion mismatch",
+    "abric",
+    "802",
+    "ACSCtl",
+    "illegal",
+    "GT/s",
+    "nitialized",
+    "SystemNotReady",
+)
+"""Words one of which every saying of `causes` holds."""
