@@ -74,15 +74,17 @@ def judge(
 ) -> tuple[list[Judged], list[Fleet]]:
     """Every result with its verdict, and the classes that are slow as a whole."""
     known = [m for m in measurements if all(host in places.seats for host in m.hosts) and m.hosts]
+    keys = [_key(places, m) if m.state == "ok" and m.values else None for m in known]
     classes: dict[Key, list[Measurement]] = {}
-    for m in known:
-        if m.state == "ok" and m.values:
-            classes.setdefault(_key(places, m), []).append(m)
+    for m, key in zip(known, keys, strict=True):
+        if key is not None:
+            classes.setdefault(key, []).append(m)
     fleets = list(_fleets(classes, expected or {}))
     general = {(fleet.stage, fleet.test) for fleet in fleets}
     references = {key: _reference(key, classes, gate) for key in classes}
     floors = {key: least for key, least in (expected or {}).items() if key not in general}
-    return [_judged(places, m, references, floors) for m in known], fleets
+    judged = [_judged(m, None if key is None else references[key], floors) for m, key in zip(known, keys, strict=True)]
+    return judged, fleets
 
 
 def _key(places: Places, m: Measurement) -> Key:
@@ -126,7 +128,7 @@ def _of_many(values: list[float], gate: Gate) -> _Reference:
     return _Reference(median, min(gate.most, max(gate.least, tolerance)))
 
 
-def _judged(places: Places, m: Measurement, references: Mapping[Key, _Reference | None], floors: Expected) -> Judged:
+def _judged(m: Measurement, reference: _Reference | None, floors: Expected) -> Judged:
     if m.state == "unmade":
         return Judged(m, "unmade", why=m.reason)
     if m.wrong:
@@ -136,7 +138,7 @@ def _judged(places: Places, m: Measurement, references: Mapping[Key, _Reference 
     if not m.values:  # a diagnosis without a figure: it passed
         return Judged(m, "good" if m.test.startswith("dcgm.") else "grey")
     value = statistics.median(m.values)
-    reference, floor = references[_key(places, m)], floors.get((m.stage, m.test))
+    floor = floors.get((m.stage, m.test))
     if floor is not None and value < floor:
         return Judged(m, "bad", value / floor, floor, f"{value:.4g} GB/s, at least {floor:.4g} expected")
     if reference is None or reference.value <= 0:

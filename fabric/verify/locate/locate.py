@@ -58,16 +58,13 @@ def locate(
 
 
 def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = ()) -> Case:
-    """The explanation of judged results and clues."""
-    seen: list[Observation] = []
-    sources: list[Judged | Heard] = []
+    """The explanation of judged results and clues. A good result is looked at only where it can speak for somebody accused."""
+    sources: list[Judged | Heard] = [one for one in judged if one.verdict == "bad"]
     ways = Ways(places, judged)
-    for one in judged:
-        if one.verdict in ("good", "bad"):
-            m, bad = one.measurement, one.verdict == "bad"
-            may = tuple(places.may(m))
-            seen.append(Observation(bad, tuple(places.must(m)), (*may, *ways.may(m)) if bad else may, BAD))
-            sources.append(one)
+    seen = [
+        Observation(True, tuple(places.must(m)), (*places.may(m), *ways.may(m)), BAD)
+        for m in (one.measurement for one in judged if one.verdict == "bad")
+    ]
     said: set[tuple[str, Suspect | None, Suspect | None]] = set()
     for clue in heard:
         key = (clue.clue.kind, clue.suspect, clue.peer)
@@ -75,5 +72,24 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
             said.add(key)
             seen.append(found)
             sources.append(clue)
+    near = _near(places, seen)
+    for one in judged:
+        m = one.measurement
+        if one.verdict == "good" and near and (m.trunks or not near.isdisjoint(m.hosts)):
+            seen.append(Observation(False, tuple(places.must(m)), tuple(places.may(m))))
+            sources.append(one)
     explained, left = explain(seen)
     return Case(places, judged, heard, sources, explained, left)
+
+
+def _near(places: Places, seen: Sequence[Observation]) -> set[str]:
+    """The hosts whose good results can speak for one of the accused."""
+    near: set[str] = set()
+    for kind, name, number in {suspect for one in seen for suspect in (*one.must, *one.may)}:
+        if kind in ("gpu", "link", "host"):
+            near.add(name)
+        elif kind == "zone":
+            near.update(places.by_zone[number])
+        else:
+            near.update(places.under.get(name, ()))
+    return near

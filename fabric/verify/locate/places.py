@@ -25,6 +25,7 @@ class Places:
     def __init__(self, seating: Seating) -> None:
         self.seating = seating
         self.seats = seating.by_host
+        self._crossed: dict[tuple[tuple[str, ...], tuple[int, ...]], list[str]] = {}
 
     @cached_property
     def trunk(self) -> dict[str, Trunk]:
@@ -55,7 +56,11 @@ class Places:
 
     def group(self, host: str) -> tuple[str, ...]:
         """The switches of a host in rail order: the key of its group."""
-        return tuple(seat.switch for seat in self.seats[host])
+        return self._group[host]
+
+    @cached_property
+    def _group(self) -> dict[str, tuple[str, ...]]:
+        return {host: group for group, hosts in self.groups.items() for host in hosts}
 
     @cached_property
     def by_zone(self) -> dict[int, list[str]]:
@@ -105,9 +110,19 @@ class Places:
 
     def crossed(self, m: Measurement) -> list[str]:
         """The switches whose uplinks a measurement needs: where hosts meet on one rail that are not under one switch."""
+        key = (m.hosts, m.rails)
+        found = self._crossed.get(key)
+        if found is None:
+            found = self._crossed[key] = self._crossing(m)
+        return found
+
+    def _crossing(self, m: Measurement) -> list[str]:
+        groups = dict.fromkeys(self._group[host] for host in m.hosts)
+        if len(groups) < 2:
+            return []
         by_rail: dict[int, dict[str, None]] = {}
-        for host in m.hosts:
-            for seat in self.used(host, m.rails):
+        for group in groups:
+            for seat in self.used(self.groups[group][0], m.rails):
                 by_rail.setdefault(seat.rail, {})[seat.switch] = None
         return list(dict.fromkeys(switch for found in by_rail.values() if len(found) > 1 for switch in found))
 

@@ -84,27 +84,29 @@ class State:
     @cached_property
     def strained(self) -> list[tuple[str, str]]:
         """Pairs that were bad although both hosts were good with others, and that no fault explains yet: a way, or an uplink."""
+        found = [
+            tuple(sorted(pair))
+            for pair, verdicts in self.pairs.items()
+            if "bad" in verdicts and all(self._good_elsewhere(host, pair) for host in pair)
+        ]
+        if not found:
+            return []
         case = examine(self.places, self.judged)
         done = {
-            frozenset(j.measurement.hosts)
+            j.measurement.hosts if j.measurement.hosts[0] < j.measurement.hosts[-1] else j.measurement.hosts[::-1]
             for one in case.explained
             if one.suspect[0] not in ("some", "uplinks")
             for j in case.bad(one.of)
         }
-        found = []
-        for pair, verdicts in self.pairs.items():
-            a, b = sorted(pair)
-            if "bad" in verdicts and pair not in done and all(self._good_elsewhere(x, y) for x, y in ((a, b), (b, a))):
-                found.append((a, b))
-        return found
+        return [(a, b) for a, b in found if (a, b) not in done]
 
     @cached_property
     def group_met(self) -> set[frozenset[tuple[str, ...]]]:
         """Which groups of hosts under the same switches have met which."""
         return {frozenset(self.places.group(host) for host in pair) for pair in self.pairs}
 
-    def _good_elsewhere(self, host: str, partner: str) -> bool:
-        return any("good" in found for other, found in self.met[host].items() if other != partner)
+    def _good_elsewhere(self, host: str, pair: Pair) -> bool:
+        return any("good" in found for other, found in self.met[host].items() if other not in pair)
 
     def crossings(self, host: str) -> int:
         """How many partners a host has met that are under other switches."""
