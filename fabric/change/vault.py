@@ -45,8 +45,8 @@ def _library(env: Mapping[str, str], path: Path) -> Any:
     where = env.get(PASSWORD_FILE) or env.get("ANSIBLE_VAULT_PASSWORD_FILE")
     if not where:
         raise FabricError(f"vault: no password for {path}", hint=f"set {PASSWORD_FILE} to the file that holds it")
-    from ansible.constants import DEFAULT_VAULT_IDENTITY  # type: ignore[import-untyped]  # heavy: only who has a vault pays
-    from ansible.parsing.vault import VaultLib, VaultSecret  # type: ignore[import-untyped]
+    from ansible.constants import DEFAULT_VAULT_IDENTITY  # heavy: only who has a vault pays
+    from ansible.parsing.vault import VaultLib, VaultSecret
 
     return VaultLib([(DEFAULT_VAULT_IDENTITY, VaultSecret(_password(Path(where)).encode()))])
 
@@ -62,7 +62,7 @@ def _password(path: Path) -> str:
 
 
 def _decrypt(vault: Any, text: str, path: Path) -> str:
-    from ansible.errors import AnsibleError  # type: ignore[import-untyped]
+    from ansible.errors import AnsibleError
 
     try:
         return str(vault.decrypt(text.strip().encode()).decode("utf-8"))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import basic  # type: ignore[import-untyped]
-from ansible.module_utils.testing import patch_module_args  # type: ignore[import-untyped]
+from ansible.module_utils import basic
+from ansible.module_utils.testing import patch_module_args
 
 PLUGINS = Path(__file__).resolve().parents[2] / "playbooks" / "plugins"
 

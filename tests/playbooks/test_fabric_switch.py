@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args  # type: ignore[import-untyped]
+from ansible.module_utils.testing import patch_module_args
 
 import fabric.cli.live
 from fabric.change.clock import SystemClock

@@ -62,24 +62,24 @@ def main() -> None:
         supports_check_mode=False,
     )
     os.umask(0o022)
-    settle = None
+    done: list[str] = []
     try:
-        settle = Settle(module)
+        settle = Settle(module, done)
         settle.run()
     except (Failed, OSError) as error:
-        module.fail_json(msg=str(error), changed=bool(settle and settle.done))
-    module.exit_json(changed=bool(settle.done), done=settle.done, reboot=settle.reboot or "")
+        module.fail_json(msg=str(error), changed=bool(done))
+    else:
+        module.exit_json(changed=bool(done), done=done, reboot=settle.reboot or "")
 
 
 class Settle:
-    """One concern of the host that this runs on."""
+    """One concern of the host that this runs on. What it has done comes into `done`, also when it fails half-way."""
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, module: Any, done: list[str]) -> None:
+        self.module, self.done = module, done
         self.concern: str = module.params["concern"]
         self.plan: dict[str, Any] = module.params["plan"]
         self.state = State("/", self.concern)
-        self.done: list[str] = []
         self.reboot: str | None = None
         self.have = packages_of(module, self.plan["family"], sorted(self.state.before))
 

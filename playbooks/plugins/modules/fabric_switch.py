@@ -135,7 +135,7 @@ def _planned(plan: Plan, diff: str) -> Outcome:
     from fabric.change.plan import KINDS
 
     differ = {d.name: {"result": d.kind, "detail": d.note} for d in plan.devices if d.kind != "same"}
-    counts = {kind: plan.count(kind) for kind in KINDS if plan.count(kind)}
+    counts: dict[str, int] = {kind: plan.count(kind) for kind in KINDS if plan.count(kind)}
     return Outcome(plan.exit_code == 2 or _some(plan), diff, counts, differ, problem=_unread(plan))
 
 
