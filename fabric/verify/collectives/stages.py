@@ -75,6 +75,8 @@ _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 def _shapes(stage: Stage, seats: Seats) -> Iterator[list[_Shape]]:
+    if not seats:
+        return
     if stage in ("node", "diag"):
         yield [((host,), ()) for host in seats]
     elif stage == "pairs":
