@@ -28,6 +28,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     json_option,
     click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML."),
+    click.option("--html", type=_FILE, metavar="FILE", help="Also write a page for the browser (see fabric report)."),
     click.option(
         "--full", is_flag=True, help="Show evidence, every unknown and every pass; with --ping-by ping all pairs."
     ),
@@ -36,7 +37,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 
 
 def report_options(command: F) -> F:
-    """--json, --junit, --full, --no-history."""
+    """--json, --junit, --html, --full, --no-history."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -53,18 +54,27 @@ class Wanted:
     full: bool = False
     junit: Path | None = None
     history: bool = True
+    html: Path | None = None
 
 
 def wanted(spec: Path, began: float, options: dict[str, Any]) -> Wanted:
     """By the command's options; takes those of `report_options` out of them, and leaves --state and --full."""
-    as_json, junit, left_out = options.pop("as_json"), options.pop("junit"), options.pop("no_history")
-    return Wanted(spec, began, options["state"], as_json, options["full"], junit, not left_out)
+    as_json, junit, html, left_out = (options.pop(name) for name in ("as_json", "junit", "html", "no_history"))
+    return Wanted(spec, began, options["state"], as_json, options["full"], junit, not left_out, html)
 
 
 def selection(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """What narrows a run, as it was asked for: patterns of devices, roles, zones, checks."""
-    names = (("devices", "--device"), ("roles", "--role"), ("zones", "--zone"), ("only", "--only"), ("skip", "--skip"))
-    return tuple(f"{flag} {value}" for name, flag in names for value in options.get(name) or ())
+    """What narrows a run, as it was asked for: patterns of devices, roles, zones, checks, stages and tests of collectives."""
+    names = {
+        "devices": "device",
+        "roles": "role",
+        "zones": "zone",
+        "only": "only",
+        "skip": "skip",
+        "stages": "stage",
+        "tests": "test",
+    }
+    return tuple(f"--{flag} {value}" for name, flag in names.items() for value in options.get(name) or ())
 
 
 def conclude(outcome: Outcome, want: Wanted) -> int:
@@ -73,6 +83,12 @@ def conclude(outcome: Outcome, want: Wanted) -> int:
         _keep(outcome, want)
     if want.junit is not None:
         write_atomic(want.junit, junit_xml(outcome.findings, outcome.cluster))
+    if want.html is not None:
+        from fabric.cli.report import page_of, write_page
+        from fabric.verify.history import history_file
+
+        history = history_file(state_folder(want.spec, want.state), outcome.cluster)
+        write_page(want.html, page_of(want.spec, outcome, stamp(want.began), history))
     if want.as_json:
         document = report.document(outcome.findings, str(want.spec), outcome.checks)
         click.echo(json.dumps(document, ensure_ascii=False))

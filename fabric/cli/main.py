@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "locate": ("fabric.cli.locate:locate", "Name the faulty GPU, NIC, cable, host or switch from files of results."),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
+    "report": ("fabric.cli.report:report", "One HTML page of what was found: faults drawn, bandwidth map, findings."),
     "runs": ("fabric.cli.runs:runs", "What was applied: list, show, resume, roll back."),
     "schema": ("fabric.cli.schema:schema", "Print the JSON Schema of cluster.yaml."),
     "show": ("fabric.cli.show:show", "Show the design: summary, devices, links, addresses, racks."),

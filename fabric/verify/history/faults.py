@@ -70,7 +70,7 @@ def _each(told: Told) -> list[Told]:
     """A finding for each device when its subject only sums them up (`gt0001, gt0002 and 7 more: GPU 3`), so that runs can be compared."""
     names, _, unit = told.subject.partition(": ")
     ends = ends_of(names)
-    if not told.devices or any(":" in end for end in ends):
+    if set(told.devices).isdisjoint(ends):  # a port, a cable, a zone: what it is about is not its devices each
         return [told]
     measured = f"{unit}: {told.measured}" if unit else told.measured
     if len(ends) == 1 and names in told.devices:

@@ -51,14 +51,10 @@ def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> li
 
 
 def blamed(told: Told) -> Iterator[str]:
-    """The parts that a finding blames, each once: its subject's ends with their devices, or its devices when the subject is a summary."""
+    """The parts that a finding blames, each once: its subject, a cable as one, and the devices of its ends."""
     ends = ends_of(told.subject)
-    devices = [device_of(end) for end in ends]
-    if told.devices and not set(devices) <= set(told.devices):
-        yield from dict.fromkeys(told.devices)
-        return
     names = [told.subject] if LINK in told.subject and len(ends) == 2 else ends
-    yield from dict.fromkeys((*names, *devices))
+    yield from dict.fromkeys((*names, *(device_of(end) for end in ends)))
 
 
 def _is_wider(name: str, numbers: Sequence[int], by_name: dict[str, list[int]]) -> bool:

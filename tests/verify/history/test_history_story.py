@@ -73,6 +73,7 @@ def test_hosts_that_a_report_folded_are_counted_each(tmp_path: Path) -> None:
         ([finding("collectives.path", "a:1 <-> b:1")] * 2, {}),
         ([finding("collectives.undecided", "h2")] * 2, {}),
         ([finding("cabling.device", "r1", devices=("r1", "h1", "h2"))] * 2, {"r1": 2}),
+        ([finding("collectives.zone-uplinks", "zone 2", devices=("h1", "h2"))] * 2, {"zone 2": 2}),
     ],
 )
 def test_who_is_blamed(found: Sequence[Finding], named: dict[str, int], tmp_path: Path) -> None:
