@@ -52,6 +52,7 @@ _GDR_FAR = re.compile(r"GPU Direct RDMA Disabled for GPU \S+ / HCA \S+ \(distanc
 _CHANNEL = re.compile(r"Channel \S+ : .{1,60}\[(?:send|receive)\] via NET/IB/(?P<rest>\S+)")
 _VERSION = re.compile(r"NCCL version (\d{1,3})\.(\d{1,3})")
 _SET = re.compile(r"\b(NCCL_\w{1,60}) set by environment to (\d{1,20})\b")
+_OOB = re.compile(r"(?:Bootstrap ?: Using|OOB) (?:\[\d+\])?[\w.-]{1,16}:([0-9a-fA-F:.]{3,45})(?:%\w+)?<\d+>")
 _COMM = re.compile(
     r"comm \S+ rank \d+ nranks \d+ cudaDev (?P<cuda>\d+)(?: nvmlDev (?P<nvml>\d+))? busId (?P<bus>[0-9a-fA-F]+)"
 )
@@ -67,6 +68,7 @@ class _Log:
     counts: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
     gdr: dict[str, list[int]] = field(default_factory=dict)
     gpus: dict[tuple[str, int], int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     version: tuple[int, int] = (0, 0)
     number: int = 0
 
@@ -180,6 +182,8 @@ def _completion(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue |
     if status is None:
         return None
     here, there = _ends(host, said)
+    # on InfiniBand no GIDs are printed: then the bootstrap's address, which an earlier line of that host told, names the peer
+    there = there or log.names.get(match["peer"] or "", "")
     vendor = _VENDOR.search(said)
     kind = status.kind
     if kind == "flushed":
@@ -238,6 +242,11 @@ def _comm(log: _Log, host: str, _: str, match: re.Match[str]) -> None:
         log.gpus[host, _bus(match["bus"])] = int(match["nvml"] or match["cuda"])
 
 
+def _oob(log: _Log, host: str, _: str, match: re.Match[str]) -> None:
+    if len(log.names) < MAX_CLUES:
+        log.names[match[1]] = host
+
+
 def _version(log: _Log, _: str, __: str, match: re.Match[str]) -> None:
     log.version = (int(match[1]), int(match[2]))
 
@@ -252,6 +261,8 @@ _TAKERS = (
     ("(distance", _GDR_FAR, _gdr_far),
     ("set by environment", _SET, _setting),
     ("cudaDev", _COMM, _comm),
+    ("Bootstrap", _OOB, _oob),
+    ("OOB", _OOB, _oob),
     ("NCCL version", _VERSION, _version),
 )
 """A word that a line must hold, the pattern, and what takes it."""

@@ -118,6 +118,17 @@ def test_what_needs_an_earlier_line() -> None:
     assert [(clue.kind, clue.where) for clue in clues(comm, xid)] == [("xid", "gt0001:gpu6")]
 
 
+def test_without_gids_as_on_infiniband_the_bootstrap_address_names_the_peer() -> None:
+    lines = [
+        "gt9:1:2 [0] NCCL INFO Bootstrap: Using eth0:10.1.3.201<0>",
+        "gt8:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB ; OOB eth0:10.1.3.8<0>",
+    ]
+    error = f"{NET}Got completion from peer 10.1.3.201<33057> with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_3"
+    assert [(clue.kind, clue.where, clue.peer) for clue in clues(*lines, error)] == [
+        ("retry-exceeded", "gt9", "gt0001:mlx5_3")
+    ]
+
+
 def test_one_host_without_gdr_among_its_connections_is_told_with_their_number() -> None:
     channel = "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0"
     lines = [f"gt{n}:1:2 [0] {channel}{'' if n == 2 and k < 3 else '/GDRDMA'}" for n in range(4) for k in range(8)]
