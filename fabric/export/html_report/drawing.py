@@ -94,7 +94,7 @@ def _focus(seating: Seating, part: Part) -> _Focus | None:
     leaves += [switch for switch in switches if switch not in leaves and _is_leaf(seating, switch)]
     low = list(leaves)
     if not low:  # a switch further up: some of those below it
-        low = _below(seating, switches)
+        low = _below(seating, _lowest(seating, switches))
     tiers = [_some(low, devices)]
     while above := _above(seating, tiers[0]):
         tiers.insert(0, _some(above, devices | set(switches)))
@@ -116,6 +116,12 @@ def _is_leaf(seating: Seating, switch: str) -> bool:
     return any(trunk.b == switch for trunk in seating.trunks_of[switch]) and not any(
         trunk.a == switch for trunk in seating.trunks_of[switch]
     )
+
+
+def _lowest(seating: Seating, switches: Sequence[str]) -> list[str]:
+    """Those of the switches below which no other of them is: the lower end of a cable."""
+    upper = {trunk.a for switch in switches for trunk in seating.trunks_of[switch] if trunk.b == switch}
+    return [switch for switch in switches if switch not in upper]
 
 
 def _below(seating: Seating, switches: Sequence[str]) -> list[str]:

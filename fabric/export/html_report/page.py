@@ -30,7 +30,7 @@ GROUPS = 50
 KINDS: Mapping[str, str] = {
     "gpu": "GPU", "nic": "NIC", "cable": "host cable with its switch port", "host": "host", "switch": "switch",
     "trunk": "cable between switches", "zone-uplinks": "uplinks of a zone", "path": "path collision, nobody's fault",
-    "setting": "setting", "undecided": "undecided: the evidence is not enough",
+    "setting": "setting", "process": "a rank's program", "undecided": "undecided: the evidence is not enough",
 }  # fmt: skip
 
 
