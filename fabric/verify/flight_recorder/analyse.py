@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fabric.verify.flight_recorder.graph import Waits
 from fabric.verify.flight_recorder.groups import groups_of, nameless
@@ -94,7 +95,18 @@ def _culprits(
             return found
     if lags:
         return [_stuck(rank, groups, Waits(waits), confidence=0.7) for rank, groups in sorted(lags.items())]
-    return [_joint(joint, Waits(waits)) for joint in sorted(joints, key=lambda item: len(item.group.members))[:_JOINTS]]
+    smallest = sorted(joints, key=lambda item: len(item.group.members))
+    return _merged([_joint(joint, Waits(waits)) for joint in smallest])[:_JOINTS]
+
+
+def _merged(culprits: list[Culprit]) -> list[Culprit]:
+    """Those of equal cause and ranks as one, with the evidence of all."""
+    found: dict[tuple[str, tuple[int, ...]], Culprit] = {}
+    for culprit in culprits:
+        key = (culprit.cause, culprit.ranks)
+        first = found.get(key)
+        found[key] = culprit if first is None else replace(first, evidence=(*first.evidence, *culprit.evidence))
+    return list(found.values())
 
 
 def _of_sinks(

@@ -2,7 +2,7 @@
 
 Every opcode is looked at before anything is built: only those that PyTorch writes for plain data are allowed, in the shapes in which it
 writes them. So nothing can be imported or called, nothing can contain itself, and the memory it would need is known beforehand.
-The check is one regular expression from one text to the next, which costs about as much as the reading itself.
+The check is one regular expression over all that holds no new text, most entries that is; it costs about as much as the reading itself.
 """
 
 from __future__ import annotations
@@ -22,18 +22,27 @@ LARGEST: Final = 64 << 20
 MEMORY: Final = 512 << 20
 """Bytes that one dump may need once it is built; two are built at a time."""
 
-_TUPLES: Final = 10_000  # tuples made right after a text; bounds how deep they can stand in each other
+DEEPEST: Final = 32
+"""How deep lists and dicts may stand in each other: those of a dump stand four deep, frames five."""
+
+_TUPLES: Final = 10_000  # pairs made right after a text; bounds how deep they can stand in each other
 _MEMO: Final = rb"(?:q.|r..[\x00-\x07]\x00)?"
-_RUN: Final = re.compile(
-    rb"(?:"
+_ATOM: Final = (
     rb"h.(?:(?:h.|j.{4})\x86" + _MEMO + rb")?+"  # from the memo; two of it make a pair
-    rb"|j.{4}(?:(?:h.|j.{4})\x86" + _MEMO + rb")?+"
-    rb"|[\]}]\(?+(?![qr])"  # a list or dict begins; it is not remembered before it is complete, so none contains itself
-    rb"|[ue]" + _MEMO + rb"|[N\x88\x89]|K.|M..|J.{4}|\x8a\x08.{8}|G.{8}"
-    rb")*+",
-    re.DOTALL,
+    rb"|j.{4}(?:(?:h.|j.{4})\x86" + _MEMO + rb")?+|[N\x88\x89]|K.|M..|J.{4}|\x8a\x08.{8}|G.{8}"
+)
+
+
+def _whole(inside: bytes) -> bytes:
+    """A list or dict from its first byte to its last; it is not remembered before it is complete, so none contains itself."""
+    return rb"[\]}](?![qr])(?:\((?:" + inside + rb")*+[ue]" + _MEMO + rb")?"
+
+
+_RUN: Final = re.compile(
+    rb"(?:" + _ATOM + rb"|" + _whole(_ATOM + rb"|" + _whole(_ATOM + rb"|" + _whole(_ATOM))) + rb"(?!\())*+", re.DOTALL
 )
 _AFTER_TEXT: Final = re.compile(_MEMO + rb"(?:(?:h.|j.{4})?+\x86" + _MEMO + rb")?+", re.DOTALL)
+_CLOSE: Final = re.compile(rb"[ue]" + _MEMO, re.DOTALL)
 _NAMES: Final = {op.code.encode("latin-1"): op.name for op in pickletools.opcodes}
 _ARGUMENTS: Final = {b"h": 1, b"j": 4, b"q": 1, b"r": 4, b"K": 1, b"M": 2, b"J": 4, b"\x8a": 9, b"G": 8, b"X": 4}
 
@@ -46,7 +55,7 @@ def load_pickle(data: bytes) -> Any:
     _fits(data)
     _check(data)
     try:
-        return _Plain(io.BytesIO(data)).load()
+        return _Plain(io.BufferedReader(io.BytesIO(data), len(data) + 1)).load()  # buffered: else it reads byte by byte
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise FabricError(f"is no pickle that PyTorch wrote: {error}") from error
 
@@ -68,16 +77,23 @@ def _fits(data: bytes) -> None:
 def _check(data: bytes) -> None:
     if data[:2] != b"\x80\x02":
         raise FabricError("is no pickle of protocol 2, which PyTorch writes")
-    place, tuples, run, after = 2, 0, _RUN.match, _AFTER_TEXT.match
+    place, tuples, depth, run = 2, 0, 0, _RUN.match
     while True:
         place = _end(run(data, place))
         code = data[place : place + 1]
-        if code != b"X":
+        if code == b"X":
+            place += 5 + int.from_bytes(data[place + 1 : place + 5], "little")
+            end = _end(_AFTER_TEXT.match(data, place))
+            tuples += end - place > 2 and b"\x86" in data[place:end]
+            place = end
+        elif code and code in b"]}" and data[place + 1 : place + 2] == b"(":
+            place, depth = place + 2, depth + 1
+            if depth > DEEPEST:
+                raise FabricError(f"is nested more than {DEEPEST} deep at byte {place:,}")
+        elif code and code in b"ue":
+            place, depth = _end(_CLOSE.match(data, place)), depth - 1
+        else:
             break
-        place += 5 + int.from_bytes(data[place + 1 : place + 5], "little")
-        end = _end(after(data, place))
-        tuples += end - place > 2 and b"\x86" in data[place:end]
-        place = end
     if tuples > _TUPLES:
         raise FabricError(f"holds {counted(tuples, 'pair')} of new texts: more than any dump has")
     if code != b"." or place + 1 != len(data):
@@ -101,6 +117,6 @@ def _refusal(data: bytes, place: int) -> FabricError:
     if code == b"c":
         module, name = (part.decode("utf-8", "replace")[:40] for part in [*data[place + 1 :].split(b"\n", 2), b""][:2])
         return FabricError(f"asks for code, {f'{module}.{name}'!r}, at byte {place:,}: only plain data is read")
-    if code in b"qr":
+    if code in b"qr" or (code in b"]}" and data[place + 1 : place + 2] in (b"q", b"r")):
         return FabricError(f"holds a list or dict that can contain itself at byte {place:,}")
     return FabricError(f"uses {known} at byte {place:,}, which PyTorch does not write for plain data")

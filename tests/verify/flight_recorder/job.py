@@ -1,0 +1,199 @@
+"""A job that is simulated: ranks that call collectives, sends and receives in their groups until a fault stops them.
+
+A rank's CPU calls ahead of its GPU by at most AHEAD operations. An operation ends when all members of the group have it first in
+their queues and called the same. Nothing here knows how the analysis works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+AHEAD = 6
+PROGRAM = (
+    ("tp", "_all_gather_base", 512), ("tp", "_reduce_scatter_base", 512), ("ep", "all_to_all", 256), ("tp", "all_reduce", 16),
+    ("pp", "transfer", 1024), ("dp", "all_reduce", 2048), ("world", "broadcast", 4),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Team:
+    """A process group of the job."""
+
+    name: str
+    desc: str
+    ranks: tuple[int, ...]
+
+
+@dataclass
+class Op:
+    """What one rank called. `seq` counts collectives or transfers of the group; `peer` and `sends` are for transfers."""
+
+    team: Team
+    call: str
+    numel: int
+    seq: int
+    dtype: str = "BFloat16"
+    peer: int | None = None
+    sends: bool = False
+    started: bool = False
+    done: bool = False
+    shown: bool = False
+    born: int = 0
+
+    def key(self) -> tuple[object, ...]:
+        """What must agree among the members."""
+        return ("transfer", self.seq) if self.peer is not None else (self.call, self.numel, self.dtype, self.seq)
+
+
+@dataclass
+class Rank:
+    """One process: what it called, in order, and how its faults show."""
+
+    number: int
+    steps: Iterator[tuple[Team, str, int]]
+    ops: list[Op] = field(default_factory=list)
+    counts: dict[tuple[str, bool], int] = field(default_factory=dict)
+    stopped: bool = False
+    blind: bool = False  # its GPU reports no end any more
+    idle: bool = False  # its GPU begins nothing any more
+
+
+Edit = Callable[[Op], None]
+
+
+@dataclass
+class Job:
+    """`tp` x `dp` x `pp` ranks. Faults are put in by `stop`, `blind`, `idle` (rank -> its calls until then) and `edits` ((rank, nth call of
+    a collective) -> change of it).
+    """
+
+    tp: int = 4
+    dp: int = 2
+    pp: int = 1
+    rounds: int = 12
+    stop: dict[int, int] = field(default_factory=dict)
+    blind: dict[int, int] = field(default_factory=dict)
+    idle: dict[int, int] = field(default_factory=dict)
+    edits: dict[tuple[int, int], Edit] = field(default_factory=dict)
+    teams: list[Team] = field(default_factory=list)
+    ranks: list[Rank] = field(default_factory=list)
+
+    @property
+    def world(self) -> int:
+        """How many ranks."""
+        return self.tp * self.dp * self.pp
+
+    def run(self) -> Job:
+        """Until nothing moves any more."""
+        self.teams = list(self._teams())
+        self.ranks = [Rank(number, self._steps(number)) for number in range(self.world)]
+        while self._call_all() | self._end_all():
+            pass
+        return self
+
+    def _teams(self) -> Iterator[Team]:
+        every = range(self.world)
+        yield Team("0", "default_pg", tuple(every))
+        stage = self.tp * self.dp
+        made = [
+            ("dp", "DATA_PARALLEL", lambda r: (r // stage, r % self.tp)),
+            ("tp", "TENSOR_PARALLEL", lambda r: r // self.tp),
+        ]
+        made += [("ep", "EXPERT_PARALLEL", lambda r: r // stage), ("pp", "PIPELINE_PARALLEL", lambda r: r % stage)]
+        number = 1
+        for _, desc, key in made:
+            for value in sorted({key(rank) for rank in every}):
+                yield Team(str(number), desc, tuple(rank for rank in every if key(rank) == value))
+                number += 1
+
+    def teams_of(self, rank: int) -> list[Team]:
+        """Its groups, in the order in which they were made."""
+        return [team for team in self.teams if rank in team.ranks]
+
+    def _steps(self, rank: int) -> Iterator[tuple[Team, str, int]]:
+        kinds = {"DATA_PARALLEL": "dp", "TENSOR_PARALLEL": "tp", "EXPERT_PARALLEL": "ep", "PIPELINE_PARALLEL": "pp"}
+        mine = {kinds.get(team.desc, "world"): team for team in self.teams_of(rank)}
+        for _ in range(self.rounds):
+            for kind, call, numel in PROGRAM:
+                if len(mine[kind].ranks) > 1:
+                    yield mine[kind], call, numel
+
+    def _call_all(self) -> bool:
+        return any([self._call(rank) for rank in self.ranks])  # all of them, not up to the first
+
+    def _call(self, rank: Rank) -> bool:
+        pending = sum(not op.shown for op in rank.ops)
+        if rank.stopped or pending >= AHEAD:
+            return False
+        calls = sum(op.peer is None for op in rank.ops)
+        for fault, name in ((self.stop, "stopped"), (self.blind, "blind"), (self.idle, "idle")):
+            if fault.get(rank.number) == calls:
+                setattr(rank, name, True)
+        step = next(rank.steps, None) if not rank.stopped else None
+        if step is None:
+            return False
+        made = list(self._ops(rank, *step))
+        for op in made:
+            edit = self.edits.get((rank.number, sum(old.peer is None for old in rank.ops)))
+            if edit is not None and op.peer is None:
+                edit(op)
+            op.born = len(rank.ops)
+            rank.ops.append(op)
+        return True
+
+    def _ops(self, rank: Rank, team: Team, call: str, numel: int) -> Iterator[Op]:
+        if call != "transfer":
+            yield Op(team, call, numel, self._count(rank, team, p2p=False))
+            return
+        place = team.ranks.index(rank.number)
+        if place > 0:
+            yield Op(team, "recv", numel, self._count(rank, team, p2p=True), peer=place - 1)
+        if place + 1 < len(team.ranks):
+            yield Op(team, "send", numel, self._count(rank, team, p2p=True), peer=place + 1, sends=True)
+
+    def _count(self, rank: Rank, team: Team, *, p2p: bool) -> int:
+        rank.counts[team.name, p2p] = rank.counts.get((team.name, p2p), 0) + 1
+        return rank.counts[team.name, p2p]
+
+    def _end_all(self) -> bool:
+        moved = False
+        for team in self.teams:
+            heads = {rank: self._head(rank, team) for rank in team.ranks}
+            for rank in team.ranks:
+                moved |= self._start(rank, heads[rank])
+            moved |= (
+                self._end_transfers(team, heads)
+                if any(op and op.peer is not None for op in heads.values())
+                else self._end(heads)
+            )
+        return moved
+
+    def _head(self, rank: int, team: Team) -> Op | None:
+        return next((op for op in self.ranks[rank].ops if op.team is team and not op.done), None)
+
+    def _start(self, rank: int, op: Op | None) -> bool:
+        if op is None or op.started or self.ranks[rank].idle:
+            return False
+        op.started = True
+        return True
+
+    def _end(self, heads: dict[int, Op | None]) -> bool:
+        ops = [op for op in heads.values() if op is not None and op.started]
+        if len(ops) < len(heads) or len({op.key() for op in ops}) > 1:
+            return False
+        for rank, op in heads.items():
+            if op is not None:
+                op.done, op.shown = True, not self.ranks[rank].blind
+        return True
+
+    def _end_transfers(self, team: Team, heads: dict[int, Op | None]) -> bool:
+        for rank, op in heads.items():
+            if op is None or op.peer is None or not op.started or not op.sends:
+                continue
+            peer = team.ranks[op.peer]
+            other = heads[peer]
+            if other is not None and other.started and not other.sends and other.peer == team.ranks.index(rank):
+                op.done = op.shown = other.done = other.shown = True
+                return True
+        return False
