@@ -81,7 +81,7 @@ REPORTS = (
     ),
     Report(7, f"{WARN}Driver/library version mismatch", "driver-mismatch", H1, "without a reboot", "hold or black-list"),
     Report(8, f"{WARN}NET/IB : mlx5_4:1 Got async event : port error", "port-error", f"{H1}:mlx5_4", "it flaps", "lost carriers"),
-    Report(12, "".join(modify_qp((rail, rail ^ 1), 1) for rail in range(7)), "topology", "::ffff:10.128.0.19", "NCCL_CROSS_NIC=0"),
+    Report(12, "".join(modify_qp((rail, rail ^ 1), 1) for rail in range(7)), "topology", "::ffff:10.128.0.19", "not joined", "CROSS_NIC=0"),
     Report(14, f"{INFO}GPU Direct RDMA Disabled for GPU 42000 / HCA 0 (distance 6 > 4)", "topology", H1, "wrong NUMA", "NCCL_TOPO_FILE"),
     Report(14, f'{INFO}x\n<pci busid="0000:1b:00.0" link_speed="2.5 GT/s PCIe" link_width="1">', "pcie", "", "slower or narrower", "LnkSta"),
     Report(16, f"{INFO}NCCL_P2P_NET_CHUNKSIZE set by environment to 1048576.", "setting", H1, "wrong data and Xid 31", "remove the *_CHUNKSIZE"),
