@@ -117,6 +117,9 @@ def _outcome(
     from fabric.verify.outcome import Outcome
 
     plan = job.plan(minutes)
+    if not plan.stages:
+        why = "; ".join(f"{stage}: {said}" for stage, said in plan.left_out)
+        raise FabricError(f"there is nothing to measure: {why}", hint="a larger --budget, other stages or more hosts")
     _say(f"{in_short(job, plan)}; about {duration(plan.seconds)}")
     for stage, why in plan.left_out:
         _say(f"{stage} is left out: {why}")

@@ -41,6 +41,7 @@ class Task:
 
     `argv` is the same for all ranks, `ranks` a host. `env` goes to the ranks, `mca` to Open MPI. `gpus`: GPUs that a rank takes, or
     "node": all `cards` of the host for all its ranks. `ordered`: ranks must be on the hosts in this order.
+    `mpi`: the program is one of MPI; `by_mpi`: the rows of engine mpi.
     """
 
     kind: Kind
@@ -55,6 +56,7 @@ class Task:
     cards: int = 0
     ordered: bool = False
     mpi: bool = True
+    by_mpi: bool = False
 
     @property
     def what(self) -> str:
@@ -151,7 +153,7 @@ def _mpi(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple
     ]
     if len(first.hosts) > 1:
         argv = ("sh", "-c", PER_RANK, "sh", "UCX_NET_DEVICES", _words(items), *argv)
-    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(env), mca)
+    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(env), mca, by_mpi=True)
 
 
 def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:

@@ -52,6 +52,8 @@ class Measurement:
     trunks: tuple[str, ...] = ()
     source: str = ""
     round: int = 0
+    by: Literal["", "mpi"] = ""
+    """`mpi`: by MPI without GPUs, to which expected values of GPUs do not apply."""
 
     @property
     def value(self) -> float | None:

@@ -75,6 +75,7 @@ def _measured(group: Group, runs: Sequence[NcclRun], task: Task, ended: Sequence
     told = measurement_of(
         runs, stage=group.stage, hosts=group.hosts, rails=group.rails, test=group.test, source=task.what
     )
+    told = replace(told, by="mpi" if task.by_mpi else "")
     waits = [match[0].removeprefix("mpi_rows: ") for match in map(_WAITS.search, last.err.splitlines()) if match]
     began = bool(waits) or any(run.devices for run in runs)
     if last.cut and began:

@@ -64,6 +64,8 @@ Seats = Mapping[str, tuple[Seat, ...]]
 
 def rounds(stage: Stage, tests: Sequence[str], seats: Seats) -> tuple[Round, ...]:
     """The rounds of a stage, test by test; none for the adaptive stages and where there are too few hosts."""
+    if not seats:
+        return ()
     return tuple(
         tuple(Group(stage, test, hosts, rails) for hosts, rails in made)
         for test in tests
@@ -75,8 +77,6 @@ _Shape = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 def _shapes(stage: Stage, seats: Seats) -> Iterator[list[_Shape]]:
-    if not seats:
-        return
     if stage in ("node", "diag"):
         yield [((host,), ()) for host in seats]
     elif stage == "pairs":
