@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_interface
 from typing import Any
 
 FIRST_TABLE = 100
@@ -37,6 +38,19 @@ def _family(name: str, table: int, address: str, gateway: str) -> Iterator[str]:
     sign = "-6 " if six else ""
     yield f"{sign}rule add from {own} lookup {table} priority {table}"
     yield f"{sign}rule add oif {name} lookup {table} priority {table}"
+
+
+def rail_batch(nics: Sequence[dict[str, Any]], others: Iterable[Sequence[dict[str, Any]]]) -> list[str]:
+    """`ip` commands so that what goes to rail n of another host leaves by NIC n, from its address.
+
+    RDMA chooses its NIC by itself; programs that use TCP leave that to the kernel, which would take the first one for all.
+    """
+    return [
+        f"route replace {ip_interface(peer['address4']).network} via {nic['gateway4']} dev {nic['name']} src {nic['address4'].split('/')[0]}"
+        for other in others
+        for nic, peer in zip(nics, other, strict=False)
+        if nic["address4"] and peer["address4"]
+    ]
 
 
 def without_rules(lines: Sequence[str]) -> list[str]:

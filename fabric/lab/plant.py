@@ -136,6 +136,13 @@ class Plant:
         """Give these sockets the rate that they have in a shaped lab."""
         shape.limit({socket: self.rates[socket] for socket in sockets if socket in self.rates})
 
+    def align(self, name: str) -> None:
+        """In a shaped lab: let each NIC of a host carry what goes to the same rail of the others."""
+        item = self.nodes[name]
+        if self.rates and item["nics"]:
+            others = [other["nics"] for other in self.nodes.values() if other["nics"] and other["name"] != name]
+            proc.ip_batch(hosts.rail_batch(item["nics"], others), netns=name)
+
     def boot(self, name: str) -> None:
         """Addresses that are the lab's own business, then the daemons."""
         item = self.nodes[name]
@@ -245,6 +252,7 @@ class Plant:
         node.forget_netns(aside)
         self.boot(name)
         self.shape((name, port) for port in item["ports"].values())
+        self.align(name)
 
     def before_unplugging(self, socket: Socket) -> None:
         """Remember how a switch's port describes itself by LLDP; lldpd forgets it with the interface."""
@@ -263,6 +271,7 @@ class Plant:
         if item["kind"] == "host":
             names = [nic["name"] for nic in item["nics"]]
             proc.ip_batch(hosts.without_rules(hosts.nic_batch(item["nics"], names.index(linux))), netns=name)
+            self.align(name)
             return
         port = self.port_name(socket).partition(":")[2]
         lldp.configure_port(self.settings(name)["lldp_socket"], port, linux, self._described.get(socket, ""))

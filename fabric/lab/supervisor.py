@@ -95,6 +95,8 @@ class Supervisor(Service):
             shape.free(plant.rates)
         plant.rates = shape.rates(plant.lab["cables"], plant.nodes, request["bps_per_gbps"])
         plant.shape(list(plant.rates))
+        for name in plant.nodes:
+            plant.align(name)
         return {"ends": len(plant.rates)}
 
     def _fault(self, request: dict[str, Any], _say: Say) -> dict[str, Any]:

@@ -269,9 +269,10 @@ class Bench:
 
 
 def number_text(value: float, width: int) -> str:
-    """A number as C's %W.2f has it, or %W.1e where that is too long."""
-    text = f"{value:{width}.2f}"
-    return text if len(text) <= width else f"{value:{width}.1e}"
+    """A number in so many columns, as nccl-tests has it: digits after the point as long as there is room for them."""
+    power = len(str(int(value))) if value >= 1 else 0
+    digits = 2 if power < width - 2 else 1 if power < width - 1 else 0
+    return f"{value:{width}.{digits}f}" if power < width + 1 else f"{value:{width}.1e}"
 
 
 def row_text(made: Shape, halves: tuple[Half, Half], redop: str) -> str:
@@ -432,24 +433,44 @@ def main(arguments: list[str] | None = None) -> int:
         return 127
     world = MPI.COMM_WORLD
     watch.at("the first words between ranks")
-    color = group_of(world.Get_rank(), os.environ.get("NCCL_TESTS_SPLIT", ""))
-    # Neighbours in a ring are on different hosts, wherever ranks stand: first all of local rank 0, then all of local rank 1...
-    group = world.Split(color, device * world.Get_size() + world.Get_rank())
+    split = os.environ.get("NCCL_TESTS_SPLIT", "")
+    color = group_of(world.Get_rank(), split)
+    # Made by its members alone: a group that hangs holds up no other one.
+    group = world.Create_group(
+        world.Get_group().Incl(ring(color, world.Get_size(), locals_of(world.Get_size()), split)), tag=color
+    )
     mine = {
         "rank": world.Get_rank(), "group": color, "pid": os.getpid(), "hostname": host, "device": device,
         "device_hex": "0x00", "device_info": "MPI",
     }  # fmt: skip
-    wrong = run(Bench(MPI, group, options, watch), world.allgather(mine), first=world.Get_rank() == 0)
+    devices = sorted(group.allgather(mine), key=lambda item: item["rank"])
+    wrong = run(Bench(MPI, group, options, watch), devices)
+    say(f"rank {said} on {host}: done")
     watch.at("the end")
     return 0 if wrong == 0 else 1
 
 
-def run(bench: Bench, devices: list[dict[str, Any]], *, first: bool) -> int:
+def locals_of(ranks: int) -> int:
+    """Ranks on each host."""
+    text = os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") or os.environ.get("SLURM_NTASKS_PER_NODE") or ""
+    return int(text) if text.isdecimal() and int(text) else ranks
+
+
+def ring(color: int, ranks: int, on_host: int, split: str) -> list[int]:
+    """The ranks of a group so that neighbours are on different hosts: first all of local rank 0, then all of local rank 1...
+
+    Launchers put ranks host by host, `on_host` on each.
+    """
+    mine = [rank for rank in range(ranks) if group_of(rank, split) == color]
+    return sorted(mine, key=lambda rank: (rank % on_host, rank))
+
+
+def run(bench: Bench, devices: list[dict[str, Any]]) -> int:
     """All cycles and sizes; the group's rank 0 prints. Returns the number of wrong elements."""
     options, begun = bench.options, _now()
     redop = "sum" if options.collective in ("all_reduce", "reduce_scatter") else "none"
     rows: list[dict[str, Any]] = []
-    if first:
+    if bench.rank == 0:
         print(head(options, devices), flush=True)
     for _ in range(options.N):
         for size in sizes(options.b, options.e, options.f):
