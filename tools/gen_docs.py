@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/reference: the spec, the command line, the catalog, the host checks.
+"""Write the generated pages of docs/reference: the spec, the command line, the catalog, the host checks, clues and causes.
 
 `python -m tools.gen_docs` writes them; `--check` only says which are out of date, and exits 1 when one is. Nothing in
 the pages depends on the machine, the clock or the terminal, so they are committed and a test holds them to the code.
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.docs_catalog import catalog_page
+from tools.docs_causes import causes_page
 from tools.docs_checks import checks_page
 from tools.docs_cli import cli_page
 from tools.docs_spec import spec_page
@@ -22,6 +23,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/catalog.md": catalog_page,
     "docs/reference/host-checks.md": checks_page,
+    "docs/reference/causes.md": causes_page,
 }
 
 

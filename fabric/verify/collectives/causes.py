@@ -1,7 +1,7 @@
 """What the failures that people reported in public look like, what caused them, and what to do.
 
-Data, as in a catalog: `report` is the row of the reference's hosts.md section 4 (0: section 2.7 or flight-recorder.md section 5),
-which names the public reports. A clue says that a thing was seen; its cause is looked up here by kind and words.
+Data, as in a catalog: `report` is the row of the reference's hosts.md section 4 (0: section 2.7 or flight-recorder.md section 5), and
+REPORTS has the public reports by that number. A clue says that a thing was seen; its cause is looked up here by kind and words.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ CAUSES: tuple[Cause, ...] = (
     ),
     Cause(
         3, "mtu", "", "a message was longer than the other end takes: the MTU differs between hosts or on the way",
-        "compare active_mtu over all hosts and the MTU of every port on the way (`fabric validate mtu`)",
+        "compare active_mtu over all hosts and the MTU of every port on the way (`fabric validate routing`, `fabric validate hosts`)",
     ),
     Cause(
         4, "acs", "", "ACS is on: PCIe sends traffic between GPU and NIC to the root complex, where it fails or is slow",
@@ -151,6 +151,18 @@ CAUSES: tuple[Cause, ...] = (
     Cause(0, "async-event", "", "the NIC reported an event of its own", "look at the host's kernel log at that time"),
 )  # fmt: skip
 """In order: the first whose kind and words are those of a clue is its cause."""
+
+REPORTS: Mapping[int, str] = MappingProxyType(
+    {
+        1: "NVIDIA/nccl#426, #769", 2: "NVIDIA/nccl#1819, PR#2183, #394", 3: "NVIDIA/nccl#1524, PR#2135, #709, #1957",
+        4: "NVIDIA/nccl#304, #606, #2079, #523", 5: "NVIDIA/nccl#1412, #897, #1676, #1939",
+        6: "NVIDIA/gpu-operator#544, nvtrust#55, gpu-burn#92, aws dl-ami#33", 7: "shine-cluster#30, canonical#78, #79, homelab#4110",
+        8: "NVIDIA/nccl#905, lit-llama#380", 9: "NVIDIA/nccl#378, #306", 10: "NVIDIA/nccl-tests#106", 11: "NVIDIA/nccl#325",
+        12: "NVIDIA/nccl#2013, #2345, #836, #1591", 13: "scitix/sichek PR#133, nv-config-manager#207",
+        14: "NVIDIA/nccl#1464, nccl-tests#256, #749", 15: "azurehpc-health-checks#142, #152, #162", 16: "NVIDIA/nccl#2409, #2408",
+    }
+)  # fmt: skip
+"""Where each was reported in public, by its row in hosts.md section 4."""
 
 ELSEWHERE: Mapping[int, str] = MappingProxyType(
     {

@@ -12,7 +12,7 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.json_salvage import read_json
-from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, fits, guess
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, busbw_factor, fits, guess
 
 _PROGRAM = re.compile(r"(?:^|[\\/])(\w{1,40})_perf(?:\.exe)?\Z")
 _SLACK = 2e-3
@@ -83,9 +83,13 @@ def _masked(word: Any) -> str:
 
 
 def _program(document: dict[str, Any]) -> str:
-    args = _list(document.get("args"))
-    found = _PROGRAM.search(args[0]) if args and isinstance(args[0], str) else None
-    return found[1] if found else ""
+    """The collective that was started: by the program's name, or by `--collective NAME` of our own."""
+    args = [word for word in _list(document.get("args")) if isinstance(word, str)]
+    found = _PROGRAM.search(args[0]) if args else None
+    if found:
+        return found[1]
+    named = args[args.index("--collective") + 1 :][:1] if "--collective" in args else []
+    return next((name for name in named if busbw_factor(name, 2) is not None), "")
 
 
 def _devices(config: dict[str, Any]) -> tuple[Device, ...]:

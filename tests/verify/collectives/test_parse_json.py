@@ -30,6 +30,14 @@ def test_a_whole_document() -> None:
     assert measurement_of(run, stage="pairs").value == 372.5
 
 
+def test_our_own_program_says_its_collective_in_an_option() -> None:
+    text = TEXT.replace("/opt/nccl-tests/build/all_gather_perf", "mpi_rows.py").replace(
+        '"-b","1G"', '"--collective","all_gather"'
+    )
+    assert parse_nccl_json(text, source="x").collective == "all_gather"
+    assert parse_nccl_json(text.replace('"all_gather"', '"rm -rf"'), source="x").collective == "unknown"
+
+
 def test_the_environment_is_never_kept() -> None:
     kept = scrub(TEXT.replace('"-b","1G"', '"--api-key=hunter2-api-token","-b"'))
     assert SECRET not in kept + repr(parse_nccl_json(TEXT, source="x"))

@@ -12,6 +12,7 @@ import pytest
 
 from fabric.design.seats import Seating, load_seating
 from fabric.verify.collectives.causes import CAUSES, ELSEWHERE, explain
+from fabric.verify.collectives.causes import REPORTS as PUBLIC
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.sniff import read_text
 from fabric.verify.collectives.symptoms import joined, symptoms
@@ -99,6 +100,7 @@ def test_a_log_that_shows_it_names_the_cause(report: Report, lab_seating: Seatin
 
 def test_all_sixteen_have_a_place() -> None:
     assert {cause.report for cause in CAUSES} - {0} | set(ELSEWHERE) == set(range(1, 17))
+    assert set(PUBLIC) == set(range(1, 17))
     shown = {report.number for report in REPORTS} | {9, 10, 11, 15, 16}
     assert shown | {13} == set(
         range(1, 17)
