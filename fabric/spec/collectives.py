@@ -39,7 +39,7 @@ class Sizes(Model):
 
     @model_validator(mode="after")
     def _grow(self) -> Sizes:
-        if self.bytes[-1] > 1 << 40:
+        if size_bytes(self.largest) > 1 << 40:
             raise ValueError(f"largest is {self.largest}, above 1024G")
         if size_bytes(self.smallest) > size_bytes(self.largest):
             raise ValueError(f"smallest is {self.smallest}, above largest {self.largest}")

@@ -16,6 +16,7 @@ from fabric.catalog import catalog
 from fabric.design.seats import Seat, Seating, load_seating
 from fabric.errors import FabricError
 from fabric.spec.collectives import Collectives
+from fabric.spec.messages import choices
 from fabric.verify.collectives.budget import Plan, plan
 from fabric.verify.collectives.engines import Around, Task
 from fabric.verify.collectives.gates import Expected, Key, expected_rates
@@ -95,12 +96,18 @@ def _changed(own: Collectives, changes: Mapping[str, Any]) -> Collectives:
     try:
         return Collectives.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"] if not isinstance(part, int))
-        said = first["msg"].removeprefix("Value error, ")
-        raise FabricError(
-            f"collectives.{where or 'options'}: {said[:1].lower()}{said[1:]}, found {first['input']!r:.100}"
-        ) from None
+        raise FabricError(_reason(error.errors(include_url=False)[0])) from None
+
+
+def _reason(error: Mapping[str, Any]) -> str:
+    """What is wrong with one value of the section, in a line."""
+    where = ".".join(str(part) for part in error["loc"] if not isinstance(part, int))
+    if error["type"] == "literal_error":
+        return f"collectives.{where}: {error['input']!r:.60} is none of {', '.join(choices(error))}"
+    if error["type"] == "string_pattern_mismatch":
+        like = "a size such as 64M or 1G" if where.startswith("sizes") else "a name or an absolute path"
+        return f"collectives.{where}: {error['input']!r:.60} is not {like}"
+    return f"collectives.{where}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _hosts(seating: Seating, patterns: Sequence[str], zones: Sequence[int]) -> dict[str, tuple[Seat, ...]]:
