@@ -61,3 +61,28 @@ def test_a_host_of_no_fleet_is_one_line(spec_file: Callable[..., Path]) -> None:
     assert re.search(
         r"cluster\.yaml:\d+:\d+: hosts: hosts without os, software, network cannot be provisioned", done.stdout
     )
+
+
+@pytest.mark.parametrize(
+    ("controller", "limit", "told"),
+    [("ctl1", "z01-r001-h*", True), ("ctl1", "z01-r001-h1:slurm_controllers", False), (None, "z01-r001-h1", False)],
+)
+def test_a_limit_that_leaves_out_slurms_controller_is_told(
+    controller: str | None, limit: str, told: bool, spec_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = spec_file("lab", {"scheduler": {"kind": "slurm", **({"controller": controller} if controller else {})}})
+    extra = f"slurm_topology_folder={tmp_path}"
+    arguments = ("-c", "local", "--check", "-e", extra, "-l", limit)
+    done = ansible("ansible-playbook", "-i", spec, "playbooks/slurm_controllers.yml", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    words = (
+        "the topology on ctl1 stays as it is, --limit leaves it out: ansible-playbook -i {spec} slurm_controllers.yml"
+    )
+    assert done.stdout.count(words.format(spec=spec)) == int(told)
+    assert ("slurm_topology : Write the topology" in done.stdout) == (controller is not None and not told)
+
+
+@pytest.mark.parametrize("name", ["site.yml", "slurm.yml"])
+def test_slurms_controller_is_a_part(name: str) -> None:
+    plays = yaml.safe_load((PLAYBOOKS / name).read_text())
+    assert plays[1]["ansible.builtin.import_playbook"] == "slurm_controllers.yml"
