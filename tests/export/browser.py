@@ -81,13 +81,13 @@ class Tab:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name)
 
-    def picture(self, selector: str = "body") -> bytes:
-        """A PNG of an element, as far down as it goes."""
+    def picture(self, selector: str = "body", scale: float = 1) -> bytes:
+        """A PNG of an element, as far down as it goes; a small one is soon looked at."""
         box = self.run(
             f"(b => ({{x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: b.height}}))"
             f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
         )
-        clip = {**box, "scale": 1}
+        clip = {**box, "scale": scale}
         return base64.b64decode(self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"])
 
     def _note(self) -> None:
@@ -181,8 +181,8 @@ def browsing(folder: Path) -> Iterator[Browser]:
         browser.close()
 
 
-def pixels(png: bytes) -> list[bytes]:
-    """The rows of an 8-bit RGB or RGBA picture, three or four bytes a pixel (PNG, W3C 2003: the five filters)."""
+def pixels(png: bytes) -> list[list[bytes]]:
+    """The rows of an 8-bit RGB or RGBA picture, each pixel three or four bytes (PNG, W3C 2003: the five filters)."""
     at, data, width, depth = 8, b"", 0, 4
     while at < len(png):
         size, kind = struct.unpack_from(">I4s", png, at)
@@ -196,7 +196,7 @@ def pixels(png: bytes) -> list[bytes]:
     rows, above = [], bytes(stride)
     for start in range(0, len(raw), stride + 1):
         above = _unfiltered(raw[start], bytearray(raw[start + 1 : start + 1 + stride]), above, depth)
-        rows.append(above)
+        rows.append([above[at : at + depth] for at in range(0, stride, depth)])
     return rows
 
 

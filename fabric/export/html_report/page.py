@@ -135,7 +135,7 @@ def _view(page: Page) -> _View:
 
 def _verdict(page: Page, counts: Counts) -> str:
     if counts.failed or page.parts:
-        return f"{max(counts.failed, len(page.parts)):,} found wrong"
+        return f"{counts.failed or len(page.parts):,} found wrong"  # every part is a finding too, where there are findings
     if counts.passed:
         return "nothing that could be seen is wrong"
     return "nothing could be judged"
