@@ -90,6 +90,10 @@ def _read(file: Path, hosts: Collection[str]) -> dict[int, Spot]:
             return {rank: Spot(host, gpu, f"{file} (NCCL log)") for rank, (host, gpu) in seats.items()}
         if found := torchrun.result(_named_after(file, hosts)):
             return {rank: Spot(host, gpu, f"{file} (torchrun log)") for rank, (host, gpu) in found.items()}
+        if torchrun.block:
+            raise FabricError(
+                "a torchrun log that does not name its host", hint="name the file or its folder after the host"
+            )
         if variables:
             return {rank: Spot(node, None, f"{file} (Slurm)") for rank, node in enumerate(slurm.layout(variables))}
         return _of_rows(file)
@@ -114,12 +118,16 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _named_after(file: Path, hosts: Collection[str]) -> str:
-    """The host in the file's name, or in its folder's."""
-    for name in (file.stem, file.name, file.parent.name):
-        if name in hosts:
-            return name
-    words = [word for name in (file.stem, file.parent.name) for word in re.split(r"[^A-Za-z0-9-]+", name)]
-    return next((word for word in words if word in hosts), "")
+    """The host in the file's name, or in its folder's; the longest of several."""
+    for name in (file.name, file.parent.name):
+        inside = [
+            host
+            for host in hosts
+            if host in name and re.search(rf"(?<![A-Za-z0-9]){re.escape(host)}(?![A-Za-z0-9])", name)
+        ]
+        if inside:
+            return max(inside, key=len)
+    return ""
 
 
 def _of_rows(file: Path) -> dict[int, Spot]:

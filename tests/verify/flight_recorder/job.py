@@ -58,6 +58,10 @@ class Rank:
     blind: bool = False  # its GPU reports no end any more
     idle: bool = False  # its GPU begins nothing any more
 
+    def halted(self) -> bool:
+        """Whether its CPU calls nothing any more."""
+        return self.stopped
+
 
 Edit = Callable[[Op], None]
 
@@ -96,14 +100,15 @@ class Job:
         every = range(self.world)
         yield Team("0", "default_pg", tuple(every))
         stage = self.tp * self.dp
-        made = [
-            ("dp", "DATA_PARALLEL", lambda r: (r // stage, r % self.tp)),
-            ("tp", "TENSOR_PARALLEL", lambda r: r // self.tp),
+        made: list[tuple[str, Callable[[int], object]]] = [
+            ("DATA_PARALLEL", lambda rank: (rank // stage, rank % self.tp)),
+            ("TENSOR_PARALLEL", lambda rank: rank // self.tp),
+            ("EXPERT_PARALLEL", lambda rank: rank // stage),
+            ("PIPELINE_PARALLEL", lambda rank: rank % stage),
         ]
-        made += [("ep", "EXPERT_PARALLEL", lambda r: r // stage), ("pp", "PIPELINE_PARALLEL", lambda r: r % stage)]
         number = 1
-        for _, desc, key in made:
-            for value in sorted({key(rank) for rank in every}):
+        for desc, key in made:
+            for value in dict.fromkeys(map(key, every)):
                 yield Team(str(number), desc, tuple(rank for rank in every if key(rank) == value))
                 number += 1
 
@@ -120,7 +125,8 @@ class Job:
                     yield mine[kind], call, numel
 
     def _call_all(self) -> bool:
-        return any([self._call(rank) for rank in self.ranks])  # all of them, not up to the first
+        moved = [self._call(rank) for rank in self.ranks]
+        return any(moved)
 
     def _call(self, rank: Rank) -> bool:
         pending = sum(not op.shown for op in rank.ops)
@@ -130,7 +136,10 @@ class Job:
         for fault, name in ((self.stop, "stopped"), (self.blind, "blind"), (self.idle, "idle")):
             if fault.get(rank.number) == calls:
                 setattr(rank, name, True)
-        step = next(rank.steps, None) if not rank.stopped else None
+        return not rank.halted() and self._take(rank)
+
+    def _take(self, rank: Rank) -> bool:
+        step = next(rank.steps, None)
         if step is None:
             return False
         made = list(self._ops(rank, *step))
