@@ -1,0 +1,286 @@
+"""Programs side by side, and what they said as results: hangs, refusals, wrong data, silent ranks, several rails of one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fabric.errors import FabricError
+from fabric.spec.collectives import Collectives
+from fabric.targets.host.scratch import scratch
+from fabric.verify.collectives.engines import Around, Task, tasks
+from fabric.verify.collectives.job import make_job
+from fabric.verify.collectives.launch import CommandLauncher
+from fabric.verify.collectives.launch_ansible import AnsibleLauncher
+from fabric.verify.collectives.model import Clue, Measurement
+from fabric.verify.collectives.processes import FOLDER, Command, Ended, Pool
+from fabric.verify.collectives.reading import read
+from fabric.verify.collectives.stages import Group
+from tests.verify.locate.simulate import places_of
+
+LAB = places_of("lab")
+PAIR = tuple(LAB.seats)[:2]
+GROUP = Group("pairs", "all_gather", PAIR)
+HEAD = "# nccl-tests version 2.19.6 nccl-headers=22907 nccl-library=22907\n# Collective test starting: all_gather_perf\n# nThread 1 nGpus 1\n"
+STARTS = "".join(f"[1,{rank}]<stderr>:mpi_rows: rank {rank} on h{rank}, pid 1: starts\n" for rank in (0, 1))
+NO_MPI4PY = "[1,0]<stderr>:mpi_rows: rank 0 on h0: no mpi4py here (x)\n"
+WAITS = "[1,0]<stderr>:mpi_rows: rank 0 on h0 waits at MPI_Init for 60.0 s\n"
+COUNT = 1 << 20
+
+
+def ended(command: Command) -> list[Ended]:
+    with scratch("test") as held, Pool[int](held) as pool:
+        pool.start(0, command)
+        found: list[Ended] = []
+        while len(pool):
+            found += [one for _, one in pool.ended()]
+        return found
+
+
+def test_a_program_with_its_files_and_environment() -> None:
+    command = Command(
+        ("sh", "-c", f'cat {FOLDER}/list "$PLACE/list"; echo no >&2; exit 3'), 20, {"PLACE": FOLDER}, {"list": "a\n"}
+    )
+    (one,) = ended(command)
+    assert (one.code, one.out, one.err, one.cut) == (3, "a\na\n", "no\n", "")
+
+
+def test_a_late_one_is_ended_and_what_it_left_is_swept_up(tmp_path: Path) -> None:
+    mark = tmp_path / "swept"
+    began = time.monotonic()
+    (one,) = ended(Command(("sh", "-c", "echo begun; sleep 60"), 0.3, after_kill=("touch", str(mark))))
+    assert (one.code, one.out, one.cut) == (None, "begun\n", "no end after 0.3 s")
+    assert mark.exists()
+    assert time.monotonic() - began < 10
+
+
+def test_leaving_ends_everything(tmp_path: Path) -> None:
+    numbers = []
+    with scratch("test") as held, Pool[int](held) as pool:
+        for key in range(3):
+            path = tmp_path / f"pid{key}"
+            pool.start(key, Command(("sh", "-c", f"echo $$ >{path}; exec sleep 60"), 60))
+            while not (path.exists() and path.read_text()):
+                time.sleep(0.01)
+            numbers.append(int(path.read_text()))
+    for number in numbers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+def test_no_such_program() -> None:
+    with pytest.raises(FabricError, match="there is no program no-such-launcher on this machine"):
+        ended(Command(("no-such-launcher",), 5))
+
+
+def rows(*rates: float, wrong: int = 0, tag: str = "", devices: str = "", end: bool = True) -> str:
+    """What a run of two ranks prints, one row a rate, its sizes growing."""
+    text = HEAD + (
+        devices or "".join(f"#  Rank  {r} Group  0 Pid  1 on  h{r} device  0 [0000:1b:00] H100\n" for r in (0, 1))
+    )
+    for number, rate in enumerate(rates):
+        count = COUNT << number
+        micros = count * 8 / (rate * 2) / 1e3
+        half = f"{micros:.2f} {rate * 2:.2f} {rate:.2f} {wrong}"
+        text += f"{count * 8} {count} float none -1 {half} {half}\n"
+    text += (
+        f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}\n# Avg bus bandwidth    : 1\n" if end else ""
+    )
+    return "".join(f"{tag}{line}\n" for line in text.splitlines())
+
+
+def task_of(*groups: Group, engine: str = "nccl-tests") -> Task:
+    (task,) = tasks(groups or (GROUP,), Collectives.model_validate({"engine": engine}), LAB.seats, Around())
+    return task
+
+
+def results(task: Task, *runs: Ended) -> tuple[list[Measurement], list[Clue]]:
+    found = list(read(task, runs, LAB.seating))
+    return [m for m in found if isinstance(m, Measurement)], [c for c in found if isinstance(c, Clue)]
+
+
+def test_the_largest_size_counts_and_repeats_are_kept() -> None:
+    (m,), clues = results(task_of(), *(Ended(0, rows(90.0, value)) for value in (340.0, 350.0, 360.0)))
+    assert (m.state, m.value, len(m.values), m.size, m.by) == ("ok", 350.0, 3, COUNT * 16, "")
+    assert clues == []
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "reason"),
+    [
+        (Ended(1, "", "srun: error: Unable to allocate resources: busy\n"), "unmade", "srun: error: Unable to allocate"),
+        (Ended(127, "", "sh: 1: exec: all_gather_perf: not found\n"), "unmade", "it ended with status 127: sh: 1: exec"),
+        (Ended(None, "", cut="no end after 5 s"), "unmade", "it did not begin: no end after 5 s"),
+        (Ended(None, rows(end=False), cut="no end after 5 s"), "broken", "it hung: no end after 5 s"),
+        (Ended(0, rows(300.0, wrong=7)), "broken", "14 elements with wrong data"),
+        (Ended(1, rows(300.0, end=False)), "broken", "it ended before its last lines"),
+        (Ended(1, rows(end=False)), "broken", "it ended before its last lines"),
+        (Ended(1, "", STARTS + NO_MPI4PY), "unmade", "it ended with status 1: mpi_rows: rank 0 on h0: no mpi4py"),
+        (Ended(75, "", STARTS + WAITS), "broken", "rank 0 on h0 waits at MPI_Init"),
+    ],
+)  # fmt: skip
+def test_what_was_not_made_and_what_broke(one: Ended, state: str, reason: str) -> None:
+    (m,), _ = results(task_of(), one)
+    assert (m.state, m.values) == (state, ())
+    assert m.reason.startswith(reason)
+
+
+def test_the_rank_that_says_nothing_hangs() -> None:
+    task = replace(task_of(engine="mpi"), ranks=1)
+    (m,), (clue,) = results(task, Ended(75, "", STARTS + WAITS))
+    assert m.state == "broken"
+    assert (clue.kind, clue.where, clue.text) == ("hang", PAIR[1], "rank 1 says nothing while 1 rank of 2 wait")
+
+
+def test_when_all_wait_no_rank_is_named() -> None:
+    waits = "".join(f"[1,{r}]<stderr>:mpi_rows: rank {r} on h{r} waits at all_gather for 60.0 s\n" for r in (0, 1))
+    assert results(task_of(engine="mpi"), Ended(75, "", STARTS + waits))[1] == []
+
+
+def test_rails_of_one_run_are_told_apart() -> None:
+    groups = [Group("rails", "all_gather", PAIR, (rail,)) for rail in range(8)]
+    devices = "".join(
+        f"#  Rank {host * 8 + rail:2} Group {rail} Pid 1 on h{host} device {rail} [0000:1b:00] H100\n"
+        for host in (0, 1)
+        for rail in range(8)
+    )
+    text = rows(40.0, tag="0: ", devices=devices)
+    text += "".join(rows(40.0 + rail, tag=f"{rail}: ").split("H100\n")[-1].join(("", "")) for rail in range(1, 8))
+    found, _ = results(task_of(*groups), Ended(0, text))
+    assert [(m.rails, m.value) for m in found] == [((rail,), 40.0 + rail) for rail in range(8)]
+
+
+def perftest(rate: float | None, tag: str) -> str:
+    lines = [
+        "                    RDMA_Write BW Test",
+        " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]",
+    ]
+    if rate is not None:
+        lines.append(
+            f" 8388608    5000             {rate:.2f}             {rate:.2f}              {rate * 1e9 / 8 / 8388608 / 1e6:.6f}"
+        )
+    return "".join(f"{tag}{line}\n" for line in lines)
+
+
+def test_ib_write_bw_of_each_rail_is_what_its_caller_said() -> None:
+    groups = [Group("rails", "ib_write_bw", PAIR, (rail,)) for rail in (0, 1, 2)]
+    said = perftest(10.0, "0: ") + perftest(392.0, "3: ") + perftest(200.0, "4: ")
+    found, _ = results(task_of(*groups), Ended(0, said, "5: Couldn't connect to z01-r001-h1:18517\n"))
+    assert [(m.rails, m.state, m.value) for m in found] == [
+        ((0,), "ok", 49.0),
+        ((1,), "ok", 25.0),
+        ((2,), "unmade", None),
+    ]
+    assert "Couldn't connect" in found[2].reason
+
+
+def test_a_diagnosis_that_was_not_made() -> None:
+    (m,), _ = results(task_of(Group("diag", "dcgm", PAIR[:1])), Ended(127, "", "sh: dcgmi: not found\n"))
+    assert (m.stage, m.state, m.reason) == ("diag", "unmade", "sh: dcgmi: not found")
+
+
+class Printer:
+    """A way whose command prints a recorded run."""
+
+    name = "printer"
+
+    def __init__(self, text: str, code: int = 0) -> None:
+        self.text, self.code = text, code
+
+    def command(self, _: Task, limit_s: float) -> Command:
+        return Command(("sh", "-c", f"cat {FOLDER}/text; exit {self.code}"), limit_s, files={"text": self.text})
+
+
+@pytest.mark.parametrize(("code", "state", "values"), [(0, "ok", (300.0, 300.0, 300.0)), (2, "ok", (300.0,))])
+def test_a_launcher_repeats_until_one_fails(code: int, state: str, values: tuple[float, ...]) -> None:
+    how = Collectives(parallel=2, repeats=3)
+    launcher = CommandLauncher(how, LAB.seats, Printer(rows(300.0), code), LAB.seating, Around())
+    groups = [Group("pairs", "all_gather", tuple(LAB.seats)[place : place + 2]) for place in (0, 2, 4)]
+    found = list(launcher.run(groups))
+    assert sorted(m.hosts for m in found if isinstance(m, Measurement)) == [group.hosts for group in groups]
+    assert {(m.state, m.values) for m in found if isinstance(m, Measurement)} == {(state, values)}
+
+
+ANSIBLE = """#!{python}
+import json, os, sys
+folder = os.environ["ANSIBLE_CALLBACK_TREE_DIR"]
+os.makedirs(folder, exist_ok=True)
+given = json.loads(sys.argv[sys.argv.index("--extra-vars") + 1])["fabric_expect"]
+for host in os.listdir(given):
+    runs = json.load(open(os.path.join(given, host)))
+    if host != {mute!r}:
+        answers = [dict(rc=0, stdout=open({text!r}).read(), stderr="", item=argv) for argv in runs]
+        json.dump({{"results": answers}}, open(os.path.join(folder, host), "w"))
+"""
+
+
+def test_ansible_runs_each_group_from_its_first_host(
+    tmp_path: Path, spec_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    text, program = tmp_path / "text", tmp_path / "ansible-playbook"
+    text.write_text(rows(300.0))
+    program.write_text(ANSIBLE.format(python=sys.executable, text=str(text), mute="z01-r002-h1"))
+    program.chmod(0o755)
+    monkeypatch.setenv("FABRIC_ANSIBLE_PLAYBOOK", str(program))
+    job = make_job(spec_file("lab"), {"launcher": "ansible", "repeats": 2}, ("z01-*",), (), {})
+    assert isinstance(job.launcher, AnsibleLauncher)
+    (groups,) = job.plan().stages[1].rounds
+    found = measured(job.launcher.run(groups))
+    assert [(m.hosts[0], m.state, m.values) for m in found] == [
+        ("z01-r001-h1", "ok", (300.0, 300.0)),
+        ("z01-r002-h1", "unmade", ()),
+    ]
+    assert found[1].reason == "it ended with status 1: Ansible had no answer"
+
+
+def measured(found: Iterable[Measurement | Clue]) -> Sequence[Measurement]:
+    return [one for one in found if isinstance(one, Measurement)]
+
+
+LOCAL_AGENT = '#!/bin/sh\nshift\nexec sh -c "$*"\n'
+LOCAL_PYTHON = '#!/bin/sh\nexport UCX_NET_DEVICES=lo\nexec {python} "$@"\n'
+
+
+@pytest.mark.lab
+def test_real_mpirun_from_the_command_to_the_result(
+    tmp_path: Path, spec_file: Callable[..., Path], fabric_cli: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hosts of the spec, played by this machine: an agent in the place of ssh starts Open MPI's own daemons here."""
+    import shutil
+    import sys
+
+    if shutil.which("mpirun") is None:
+        pytest.skip("Open MPI is not installed")
+    for name, script in (("agent", LOCAL_AGENT), ("python", LOCAL_PYTHON.format(python=sys.executable))):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("OMPI_MCA_oob_tcp_if_include", "lo")
+    own = {"engine": "mpi", "python": str(tmp_path / "python"), "mpirun": {"rsh_agent": str(tmp_path / "agent"), "ranks": 2}, "repeats": 2,
+           "launcher": "mpirun", "sizes": {"smallest": "64K", "largest": "256K"}, "iterations": 2, "warmup": 1}  # fmt: skip
+    spec, kept = spec_file("lab", {"collectives": own}), tmp_path / "results.jsonl"
+    done = fabric_cli(
+        "validate",
+        "collectives",
+        spec,
+        "--stage",
+        "rails",
+        "--device",
+        "z01-r001-*",
+        "--no-history",
+        "--json",
+        "--results",
+        kept,
+    )
+    document = json.loads(done.stdout)  # type: ignore[attr-defined]
+    assert document["unknown"] == 0, document
+    (m,) = (json.loads(line)["measurement"] for line in kept.read_text().splitlines()[1:])
+    assert (m["state"], len(m["values"]), m["wrong"], m["by"]) == ("ok", 2, 0, "mpi")
+    assert m["hosts"] == list(PAIR)
