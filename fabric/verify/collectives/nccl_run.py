@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 
 from fabric.verify.collectives.model import Measurement, Stage, State
 from fabric.words import counted
+
+NEAR = 0.98
+"""Share of the size asked for that the largest row has at least: sizes are rounded down to whole elements of each rank."""
 
 UNKNOWN = "unknown"
 """The collective of a run that does not say what it was: old releases without the command that started them."""
@@ -82,8 +86,10 @@ class NcclRun:
     """What one run printed. `nranks` of one group, 0 when no device was listed; `groups`: how many groups ran at the same time.
 
     With several groups, a run that could be given to one of them has only its devices; else `groups` > 1, and the rows stand for all
-    of them together. `complete`: it was printed to its end, every row could be read, and no failure was told. `out_of_bounds`: how many
-    values, and whether that was OK. `average` is over all sizes and both halves: never a gate.
+    of them together. `ended`: it was printed to its end. `unreadable`: rows that were cut, mixed with other lines, or contradict
+    themselves. `complete`: it ended, every row could be read, and no failure was told. `asked`: bytes of the largest size asked for, 0
+    when it was not said. `out_of_bounds`: how many values, and whether that was OK. `average` is over all sizes and both halves: never
+    a gate.
     """
 
     collective: str
@@ -92,11 +98,23 @@ class NcclRun:
     rows: tuple[Row, ...]
     out_of_bounds: tuple[int, bool] | None
     average: float | None
-    complete: bool
+    ended: bool
+    unreadable: int = 0
     failures: tuple[str, ...] = ()
+    asked: int = 0
     version: str = ""
     source: str = ""
     groups: int = 1
+
+    @property
+    def complete(self) -> bool:
+        """It ended, every row could be read, and no failure was told."""
+        return self.ended and not self.unreadable and not self.failures and bool(self.rows)
+
+    @property
+    def listed(self) -> bool:
+        """Whether its list of devices looks whole: in each group, ranks with one distance."""
+        return bool(self.devices) and even(self.devices)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -199,6 +217,23 @@ def sharpened(row: Row, collective: str, nranks: int, timely: tuple[bool, bool])
     return replace(row, oop=sharp(row.oop, timely[0]), inplace=sharp(row.inplace, timely[1]))
 
 
+def even(devices: Iterable[Device]) -> bool:
+    """Whether the ranks of each group have one distance, as every split but the odd ones makes them: no line is missing."""
+    ranks: dict[int, list[int]] = {}
+    for device in devices:
+        ranks.setdefault(device.group, []).append(device.rank)
+    steps = ({after - before for before, after in pairwise(sorted(found))} for found in ranks.values())
+    return all(len(found) < 2 for found in steps)
+
+
+def group_size(devices: Sequence[Device]) -> int:
+    """Ranks of one group; 0 when groups differ in size, and when a line seems to be missing."""
+    sizes: dict[int, int] = {}
+    for device in devices:
+        sizes[device.group] = sizes.get(device.group, 0) + 1
+    return next(iter(sizes.values())) if len(set(sizes.values())) == 1 and even(devices) else 0
+
+
 def guess(rows: Iterable[Row], nranks: int) -> str:
     """The collective whose factor and size are those of the rows, when only one is; else UNKNOWN."""
     rows = [row for row in rows if row.oop and row.oop.busbw and row.oop.algbw and row.oop.busbw > 1]
@@ -235,6 +270,10 @@ def measurement_of(
         wrong=_sum(run.wrong for run in repeats),
         source=source or (first.source if first else ""),
     )
+    if first and first.devices and not first.listed and not hosts:
+        return replace(
+            told, state="unmade", reason="its list of devices is not whole: which hosts took part is not known"
+        )
     judged = [_judge(run, size) for run in repeats] or [("unmade", "nothing was printed")]
     for state in ("broken", "unmade"):
         reasons = [reason for found, reason in judged if found == state]
@@ -255,12 +294,15 @@ def _judge(run: NcclRun, size: int) -> tuple[State, str]:
     if run.out_of_bounds is not None and not run.out_of_bounds[1]:
         return "broken", f"{counted(run.out_of_bounds[0], 'value')} out of bounds"
     never = [text for text in run.failures if any(words in text.lower() for words in NEVER_BEGAN)]
-    if not run.rows and (never or not (run.devices or any(text.find("Test ") >= 0 for text in run.failures))):
+    began = run.devices or run.unreadable or any("Test " in text for text in run.failures)
+    if not run.rows and (never or not began):
         return "unmade", (never or run.failures or ("it printed no result",))[0]
     if run.failures:
         return "broken", run.failures[0]
-    if not run.complete:
+    if not run.ended:
         return "broken", "it ended before its last lines"
+    if run.unreadable and (not run.rows or not run.asked or run.largest < run.asked * NEAR):
+        return "unmade", f"{counted(run.unreadable, 'row')} could not be read: mixed with other lines on the way"
     if run.largest < size:
         return "broken", f"it reached {run.largest:,} of {size:,} bytes"
     return "ok", ""

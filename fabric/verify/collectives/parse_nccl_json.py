@@ -12,7 +12,18 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.json_salvage import read_json
-from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, busbw_factor, fits, guess
+from fabric.verify.collectives.nccl_run import (
+    UNKNOWN,
+    Device,
+    Half,
+    NcclRun,
+    Printing,
+    Row,
+    busbw_factor,
+    fits,
+    group_size,
+    guess,
+)
 
 _PROGRAM = re.compile(r"(?:^|[\\/])(\w{1,40})_perf(?:\.exe)?\Z")
 _SLACK = 2e-3
@@ -37,7 +48,7 @@ def parse_nccl_json(text: str, *, source: str, collective: str = "") -> NcclRun:
     config = _object(document.get("config"))
     devices = _devices(config)
     groups = len({device.group for device in devices}) or 1
-    nranks = len(devices) if groups == 1 else _even(devices)
+    nranks = group_size(devices)
     said = _objects(document.get("results"))
     rows = [row for item in said if (row := _row(item)) is not None]
     told = collective or _program(document)
@@ -45,16 +56,11 @@ def parse_nccl_json(text: str, *, source: str, collective: str = "") -> NcclRun:
     timed = not any("cpu_time" in _object(item.get("out_of_place")) for item in said)
     kept = [row for row in rows if fits(row, known, nranks, Printing(_SLACK, _FLOOR, timed))]
     failures = [error[:400] for error in _list(document.get("errors")) if isinstance(error, str) and error]
-    if len(kept) < len(rows):
-        failures.append(
-            f"{len(rows) - len(kept)} of {len(rows)} rows contradict themselves: time, size and bandwidths do not agree"
-        )
     bounds = _bounds(document)
     average = _number(_object(document.get("average_bus_bandwidth")).get("bandwidth"))
-    complete = whole and bounds is not None and len(kept) == len(said) and not failures and bool(kept)
     return NcclRun(
-        told or guess(rows, nranks), nranks, devices, tuple(kept), bounds, average, complete, tuple(failures), source=source,
-        groups=groups,
+        told or guess(rows, nranks), nranks, devices, tuple(kept), bounds, average, whole and bounds is not None, len(said) - len(kept),
+        tuple(failures), _count(config.get("maximum_bytes")) or 0, source=source, groups=groups,
     )  # fmt: skip
 
 
@@ -100,13 +106,6 @@ def _devices(config: dict[str, Any]) -> tuple[Device, ...]:
         if rank is not None and device is not None and isinstance(host, str) and host:
             found.append(Device(rank, group or 0, host[:255], device, bus[:40] if isinstance(bus, str) else ""))
     return tuple(found)
-
-
-def _even(devices: tuple[Device, ...]) -> int:
-    sizes: dict[int, int] = {}
-    for device in devices:
-        sizes[device.group] = sizes.get(device.group, 0) + 1
-    return next(iter(sizes.values())) if len(set(sizes.values())) == 1 else 0
 
 
 def _row(item: dict[str, Any]) -> Row | None:

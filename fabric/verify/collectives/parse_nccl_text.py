@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.launcher_lines import Line, lines_of
-from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Printing, Row, fits, guess, sharpened
+from fabric.verify.collectives.nccl_run import (
+    UNKNOWN,
+    Device,
+    Half,
+    NcclRun,
+    Printing,
+    Row,
+    fits,
+    group_size,
+    guess,
+    sharpened,
+)
 
 MAX_TEXT = 64 << 20
 MAX_KEPT = 200
@@ -24,7 +34,7 @@ COARSE = 5e-3
 
 _VERSION = re.compile(r"# nccl-tests version (\S{1,40})")
 _STARTING = re.compile(r"# Collective test starting: (\w{1,40}?)(?:_perf)?(?:\.exe)?\s*$")
-_THREADS = re.compile(r"# ?nThread (\d{1,4}) nGpus (\d{1,4}) ")
+_THREADS = re.compile(r"# ?nThread (\d{1,4}) nGpus (\d{1,4}) (?:minBytes \d{1,18} maxBytes (\d{1,18})\b)?")
 _DEVICE = re.compile(
     r"#\s+Rank\s+(\d{1,7})(?:\s+Group\s+(\d{1,7}))?\s+Pid\s+\d+\s+on\s+(\S{1,255})\s+device\s+(\d{1,4})\s+\[([0-9A-Za-z:.]{1,20})\]"
 )
@@ -66,6 +76,7 @@ class _Builder:
     version: str = ""
     collective: str = ""
     threads: int = 0
+    asked: int = 0
     devices: list[Device] = field(default_factory=list)
     rows: list[_Printed] = field(default_factory=list)
     dropped: int = 0
@@ -168,7 +179,8 @@ class _Reader:
         elif found := _STARTING.match(text):
             self._fresh(tag, after=now is not None and now.began).collective = found[1]
         elif found := _THREADS.match(text):
-            self._fresh(tag, after=now is not None and now.began).threads = int(found[1]) * int(found[2])
+            builder = self._fresh(tag, after=now is not None and now.began)
+            builder.threads, builder.asked = int(found[1]) * int(found[2]), int(found[3] or 0)
         elif _HEADER.match(text):
             builder = self._at(tag)
             builder.errors_column = "#wrong" not in text and "error" in text
@@ -271,7 +283,7 @@ def _slack(word: str) -> float:
 
 def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
     devices, groups = _members(builder, reader.closed)
-    nranks = _ranks(devices, groups)
+    nranks = group_size(devices)
     rows = tuple(printed.row for printed in builder.rows)
     collective = reader.said or builder.collective or reader.command or guess(rows, nranks)
     # in groups of unequal size, no one factor is right for all
@@ -282,19 +294,15 @@ def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
         if fits(printed.row, known, nranks, Printing(printed.slack, printed.floor, timed=not builder.cpu_time))
     ]
     failures = list(builder.failures)
-    if len(kept) < len(rows):
-        failures.append(
-            f"{len(rows) - len(kept)} of {len(rows)} rows contradict themselves: time, size and bandwidths do not agree"
-        )
+    unreadable = builder.dropped + len(rows) - len(kept)
     if groups > 1 and len({(row.size, row.type, row.redop) for row in kept}) < len(kept):
         kept = []
         failures.append(
             f"the rows of {groups} groups cannot be told apart: start it with srun --label or mpirun --tag-output"
         )
-    complete = builder.bounds is not None and not builder.dropped and not failures and bool(kept)
     return NcclRun(
-        collective, nranks, tuple(devices), tuple(kept), builder.bounds, builder.average, complete, tuple(failures),
-        builder.version, source, groups,
+        collective, nranks, tuple(devices), tuple(kept), builder.bounds, builder.average, builder.bounds is not None, unreadable,
+        tuple(failures), builder.asked, builder.version, source, groups,
     )  # fmt: skip
 
 
@@ -317,16 +325,6 @@ def _members(builder: _Builder, all_runs: list[_Builder]) -> tuple[list[Device],
         if mine is not None:
             return by_group[mine], 1
     return lists.devices, len(by_group)
-
-
-def _ranks(devices: Iterable[Device], groups: int) -> int:
-    """Ranks of one group; 0 when groups differ in size."""
-    sizes: dict[int, int] = {}
-    for device in devices:
-        sizes[device.group] = sizes.get(device.group, 0) + 1
-    if groups == 1:
-        return sum(sizes.values())
-    return next(iter(sizes.values())) if len(set(sizes.values())) == 1 else 0
 
 
 def is_nccl_text(text: str) -> bool:

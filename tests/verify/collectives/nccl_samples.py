@@ -122,7 +122,10 @@ def json_of(collective: str, hosts: Sequence[str], each: int, rows: Sequence[Row
     document = {
         "version": 3, "start_time": "2026-11-30 18:00:00", "args": [f"/opt/nccl-tests/build/{collective}_perf", "-b", "1G"],
         "env": ["PATH=/usr/bin", f"API_TOKEN={secret}", 'ODD="results":[{"size":1}]'], "nccl_version": 22907,
-        "config": {"nthreads": 1, "ngpus": 1, "minimum_bytes": 8, "blocking_collectives": "false", "devices": devices},
+        "config": {
+            "nthreads": 1, "ngpus": 1, "minimum_bytes": rows[0].size, "maximum_bytes": rows[-1].size, "blocking_collectives": "false",
+            "devices": devices,
+        },
         "results": [_result(row) for row in rows],
         "out_of_bounds": {"count": bad, "okay": "false" if bad else "true"},
         "average_bus_bandwidth": {"bandwidth": 461.46, "okay": "unchecked"}, "errors": [], "end_time": "2026-11-30 18:01:00",

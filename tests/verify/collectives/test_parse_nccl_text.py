@@ -84,6 +84,35 @@ def test_a_row_that_lost_a_character_is_no_row(old: str, new: str) -> None:
     assert not run.complete
 
 
+@pytest.mark.parametrize(("size", "state", "values"), [(4294967296, "unmade", ()), (1073741824, "ok", (470.1,))])
+def test_a_row_lost_on_the_way_blames_nobody_and_only_the_largest_is_missed(
+    size: int, state: str, values: tuple[float, ...]
+) -> None:
+    lines = samples.text_of("all_reduce", HOSTS, 8, ROWS)
+    text = (
+        "\n".join(line.replace("     0  ", " gt7 ", 1) if line.startswith(f"  {size}") else line for line in lines)
+        + "\n"
+    )
+    run = parse_nccl_text(text, source="x")
+    measured = measurement_of(run, stage="pairs")
+    assert (run.unreadable, run.ended, measured.state, measured.values) == (1, True, state, values)
+
+
+@pytest.mark.parametrize("rank", [0, 5, 15])
+def test_a_lost_line_of_the_device_list(rank: int) -> None:
+    """Without it the hosts are not sure; who started the run knows them."""
+    lines = [
+        line for line in samples.text_of("all_reduce", HOSTS, 8, ROWS) if not line.startswith(f"#  Rank {rank:2d} ")
+    ]
+    run = parse_nccl_text("\n".join(lines) + "\n", source="x")
+    known = measurement_of(run, stage="pairs", hosts=HOSTS)
+    if rank == 5:
+        assert (run.listed, run.nranks, known.values) == (False, 0, (470.1,))
+        assert measurement_of(run, stage="pairs").state == "unmade"
+    else:  # one rank fewer at an end: then bandwidths and times do not agree, and no number is given
+        assert (known.state, known.values) == ("unmade", ())
+
+
 def test_small_bandwidths_come_from_the_time_which_was_printed_more_exactly() -> None:
     row = "    33554432       8388608     float     sum      -1   910842    0.04    0.06       0   910842    0.04    0.06       0"
     lines = samples.text_of("all_reduce", ["h0", "h1", "h2", "h3"], 1, ROWS)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fabric.design.seats import Seating, load_seating
 from fabric.errors import FabricError
@@ -55,6 +60,25 @@ def test_cut_anywhere_it_is_read_or_refused_and_no_number_is_another(name: str, 
             continue
         assert {(m.test, m.size, value) for m in found.measurements for value in m.values} <= true
         assert {clue.where for clue in found.clues} <= {clue.where for clue in whole.clues} | {""}
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32))
+def test_damaged_anywhere_it_is_read_or_refused(seed: int, lab_seating: Seating) -> None:
+    """A character, a stretch or a line lost, doubled or changed: no traceback, and no bandwidth that was not there."""
+    chance = random.Random(seed)  # noqa: S311 - a test's choice
+    text = (DATA / chance.choice(RECORDED)).read_text(encoding="utf-8")
+    printed = [float(word) for word in re.findall(r"\d+\.\d+", text)]
+    at, length = chance.randrange(len(text)), chance.choice((1, 1, 2, 9, 80))
+    middle = chance.choice(("", text[at : at + length] * 2, chance.choice('0123456789.-e:{}[]"\n \0é') * length))
+    try:
+        found = read_text(text[:at] + middle + text[at + length :], source="x", seating=lab_seating)
+    except FabricError as error:
+        assert "\n" not in str(error)
+        return
+    for measured in found.measurements:
+        for value in measured.values:  # perftest prints gigabits, of both directions together
+            assert any(math.isclose(value * times, known, rel_tol=0.01) for known in printed for times in (1, 8, 16))
 
 
 REFUSED = {

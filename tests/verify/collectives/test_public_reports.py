@@ -14,7 +14,7 @@ from fabric.design.seats import Seating, load_seating
 from fabric.verify.collectives.causes import CAUSES, ELSEWHERE, explain
 from fabric.verify.collectives.causes import REPORTS as PUBLIC
 from fabric.verify.collectives.model import Clue, Measurement
-from fabric.verify.collectives.sniff import read_text
+from fabric.verify.collectives.sniff import read_results, read_text
 from fabric.verify.collectives.symptoms import joined, symptoms
 from fabric.verify.locate import locate
 from tests.verify.collectives import nccl_samples as samples
@@ -120,6 +120,12 @@ def nic(hosts: tuple[str, str], rail: int, gbytes: float) -> Measurement:
 
 
 WIRE = [nic((H1, H2), rail, 49.0) for rail in range(8)]
+
+
+def test_8_the_port_that_flaps_is_named_and_the_errors_that_follow_add_no_other(lab_seating: Seating) -> None:
+    data = Path(__file__).parent / "data" / "nccl-peer-gone.log"
+    parts = locate(lab_seating, [], read_results(data, seating=lab_seating).clues)
+    assert [(part.kind, part.name) for part in parts] == [("cable", "z01-rtsw001:eth3/9/1 <-> z01-r001-h2:beth4")]
 
 
 def test_9_collapsed_between_hosts_is_no_lossless_class() -> None:
