@@ -16,7 +16,7 @@ from fabric.design.hosts.expect import (
     ExpectedTopology,
     ExpectedVersions,
 )
-from fabric.verify.hosts.node import checks_gpu, checks_pcie
+from fabric.verify.hosts.node import checks_driver, checks_pcie
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.sources import Digest, Files, Probe, Source
 
@@ -302,8 +302,8 @@ HEALTHY: dict[Source, object] = dict(
         (src.KERNEL_LOG, LOG),
         (src.HELD_APT, "libnccl2\nnvidia-open\n"),
         (src.dpkg([p.name for p in WANT.packages]), "nvidia-open\t580.126.16-1ubuntu1\tinstalled\nlibnccl2\t2.28.9-1+cuda13.0\tinstalled\n"),
-        (src.dpkg(checks_gpu.MANAGER_PACKAGES), "nvidia-fabricmanager\t580.126.16-1\tinstalled\nnvidia-fabricmanager-570\t\tnot-installed\n"),
-        (checks_gpu.FABRIC_MANAGER, unit("nvidia-fabricmanager.service")),
+        (src.dpkg(checks_driver.MANAGER_PACKAGES), "nvidia-fabricmanager\t580.126.16-1\tinstalled\nnvidia-fabricmanager-570\t\tnot-installed\n"),
+        (checks_driver.FABRIC_MANAGER, unit("nvidia-fabricmanager.service")),
         (src.units(["nvidia-dcgm.service", "lldpd.service"]), unit("nvidia-dcgm.service") + "\n" + unit("lldpd.service")),
         (src.units(["fabric-fuse-mnt-scratch.service"]), unit("fabric-fuse-mnt-scratch.service")),
         (Probe("/mnt/scratch", WANT.host), ""),

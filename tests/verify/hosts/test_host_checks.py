@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric.design.hosts.expect import Expectation, ExpectedPackage
-from fabric.verify.hosts.node import checks_gpu, checks_pcie
+from fabric.verify.hosts.node import checks_driver, checks_pcie
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.check import run, sources
 from fabric.verify.hosts.node.checks import ALL
@@ -26,7 +26,7 @@ SMALL = dataclasses.replace(h.WANT, mtu=1500)
 PINNED = dataclasses.replace(h.WANT, nccl={**h.WANT.nccl, "NCCL_IB_GID_INDEX": "1"})
 HOST = h.WANT.host
 FUSE, NFS = Probe("/mnt/scratch", HOST), Probe("/mnt/home", HOST)
-MANAGER = src.dpkg(checks_gpu.MANAGER_PACKAGES)
+MANAGER = src.dpkg(checks_driver.MANAGER_PACKAGES)
 DUMP = checks_pcie.dump_of(h.SLOTS)[0]
 PACKAGES = src.dpkg(["nvidia-open", "libnccl2"])
 
@@ -102,7 +102,7 @@ FAULTS: list[tuple[str, str, str, dict[Source, object]]] = [
     ("gpu.fabric-manager", "version", "580.126.09-1, the driver is 580.126.16", sub(MANAGER, "580.126.16", "580.126.09")),
     ("gpu.fabric-manager", "version", "not installed", sub(MANAGER, "\tinstalled", "\tconfig-files")),
     ("gpu.fabric-manager", "service", "failed", {
-        checks_gpu.FABRIC_MANAGER: h.unit("nvidia-fabricmanager.service", "failed", "failed", "exit-code")}),
+        checks_driver.FABRIC_MANAGER: h.unit("nvidia-fabricmanager.service", "failed", "failed", "exit-code")}),
     ("gpu.ecc", "GPU 1", "2 uncorrected DRAM errors (volatile)", sub(src.GPU_ECC, "1, Enabled, 0, 0, 0", "1, Enabled, 0, 0, 2")),
     ("gpu.ecc", "GPU 0", "10001 corrected SRAM errors (aggregate)", sub(src.GPU_ECC, "3, 9", "3, 10001")),
     ("gpu.ecc", "GPU 0", "ECC is Disabled", sub(src.GPU_ECC, "Enabled", "Disabled")),
@@ -343,7 +343,7 @@ def test_rpm_hosts_are_asked_by_rpm() -> None:
     changes: dict[Source, object] = {
         src.OS_RELEASE: {"/etc/os-release": 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n'},
         src.rpm(["nvidia-open"]): "nvidia-open\t3:580.126.16-1.el9\tinstalled\n",
-        src.rpm(checks_gpu.MANAGER_PACKAGES): "nvidia-fabricmanager\t0:580.126.16-1\tinstalled\n",
+        src.rpm(checks_driver.MANAGER_PACKAGES): "nvidia-fabricmanager\t0:580.126.16-1\tinstalled\n",
         src.HELD_DNF: "nvidia-open-3:580.126.16-1.el9.*\n",
     }
     assert [result for result in results(changes, want) if result.verdict != "pass"] == []

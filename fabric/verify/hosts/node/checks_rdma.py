@@ -1,4 +1,4 @@
-"""Checks of RDMA: ports, GIDs, the lossless class on the NIC, rdma_cm, DCQCN, firmware; and nccl.conf, which rests on them."""
+"""Checks of RDMA: ports, GIDs, firmware."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from fabric.design.hosts.expect import Expectation, ExpectedNic, ExpectedQos
+from fabric.design.hosts.expect import Expectation, ExpectedNic
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.check import Check
 from fabric.verify.hosts.node.checks_nic import PerNic
-from fabric.verify.hosts.node.parse_net import Hca, NicQos, dcb, ibstat, ibv_devinfo, mlnx_qos, mlxconfig, show_gids
-from fabric.verify.hosts.node.parse_system import nccl_conf
+from fabric.verify.hosts.node.parse_net import Hca, ibstat, ibv_devinfo, mlxconfig, show_gids
 from fabric.verify.hosts.node.result import WARNING, Result
-from fabric.verify.hosts.node.sources import Command, Files, Seen, Source, Unseen
+from fabric.verify.hosts.node.sources import Command, Seen, Source, Unseen
 
 RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 """Bytes (InfiniBand specification)."""
 ROCE_HEADERS = 96
 """Bytes that the kernel leaves for headers in a RoCE packet (Linux, include/rdma/ib_addr.h, iboe_get_mtu)."""
-BOOT_UNIT = (
-    "systemctl restart fabric-roce@NIC; a NIC forgets these settings at every boot, and when its driver is loaded again"
-)
 
 
 class PerHca(PerNic):
@@ -157,121 +153,6 @@ def _mapped(gid: str) -> str:
     return "" if mapped is None else str(mapped)
 
 
-class LosslessClass(PerNic):
-    """Each NIC trusts DSCP, has PFC on exactly the lossless priority, and puts the class's DSCPs there: as the switches do."""
-
-    id = "rdma.qos"
-    action = BOOT_UNIT
-    cases = ("NVIDIA/nccl#378", "NVIDIA/nccl#306")
-
-    def needs(self, want: Expectation) -> Sequence[Source]:
-        if want.qos is None:
-            return []
-        return [source for nic in want.nics for source in _qos_sources(want, nic)]
-
-    def nic(self, want: Expectation, seen: Seen, nic: ExpectedNic) -> Iterator[Result]:
-        qos = want.qos
-        if qos is None:
-            return
-        texts = [seen.text(source) for source in _qos_sources(want, nic)]
-        faults = list(_qos_faults(qos, dcb(*texts) if len(texts) == 2 else mlnx_qos(texts[0])))
-        for measured, expected in faults:
-            yield self.bad(nic.name, measured, expected)
-        if not faults:
-            yield self.ok(nic.name, f"trust dscp, PFC on {qos.priority}, DSCP {qos.dscp} is priority {qos.priority}")
-
-
-def _qos_sources(want: Expectation, nic: ExpectedNic) -> list[Command]:
-    return (
-        [src.dcb_pfc(nic.name), src.dcb_app(nic.name)]
-        if want.versions.rdma_stack == "inbox"
-        else [src.mlnx_qos(nic.name)]
-    )
-
-
-def _qos_faults(want: ExpectedQos, have: NicQos) -> Iterator[tuple[str, str]]:
-    if have.trust != "dscp":
-        yield f"trust {have.trust or 'not said'}", "trust dscp"
-    if have.pfc is not None and have.pfc != (want.priority,):
-        yield f"PFC on {', '.join(map(str, have.pfc)) or 'no priority'}", f"PFC on {want.priority} only"
-    elsewhere = {
-        dscp: have.priority[dscp] for dscp in want.dscps if have.priority.get(dscp, want.priority) != want.priority
-    }
-    for dscp, priority in elsewhere.items():
-        yield f"DSCP {dscp} is priority {priority}", f"DSCP {dscp} is priority {want.priority}"
-    if want.dscp not in have.priority:
-        yield f"DSCP {want.dscp} is on no priority", f"DSCP {want.dscp} is priority {want.priority}"
-    if have.priority.get(want.cnp_dscp, want.cnp_priority) != want.cnp_priority:
-        yield f"CNPs' DSCP {want.cnp_dscp} is priority {have.priority[want.cnp_dscp]}", f"priority {want.cnp_priority}"
-
-
-class RdmaCm(PerNic):
-    """rdma_cm connects by RoCE v2 with the class's type of service, for storage and MPI, which ask no NCCL variable."""
-
-    id = "rdma.cm"
-    severity = WARNING
-    action = BOOT_UNIT
-
-    def needs(self, want: Expectation) -> Sequence[Source]:
-        if want.qos is None:
-            return []
-        both = _cm_files if want.versions.rdma_stack == "inbox" else _cm_tools
-        return [source for nic in want.nics for source in both(nic.hca)]
-
-    def nic(self, want: Expectation, seen: Seen, nic: ExpectedNic) -> Iterator[Result]:
-        if want.versions.rdma_stack == "inbox":
-            mode, said = (seen.file(source) for source in _cm_files(nic.hca))
-        else:
-            mode, said = (seen.text(source).strip() for source in _cm_tools(nic.hca))
-        tos = re.findall(r"\b\d{1,3}\b", said)
-        if "v2" not in mode:
-            yield self.bad(nic.hca, mode or "no mode", "RoCE v2")
-        elif not tos or want.qos is None:
-            raise Unseen("cma_roce_tos says no number")
-        elif int(tos[-1]) != want.qos.traffic_class:
-            yield self.bad(nic.hca, f"type of service {tos[-1]}", f"{want.qos.traffic_class}")
-        else:
-            yield self.ok(nic.hca, f"RoCE v2, type of service {tos[-1]}")
-
-
-def _cm_tools(hca: str) -> tuple[Command, Command]:
-    return src.cma_mode(hca), src.cma_tos(hca)
-
-
-def _cm_files(hca: str) -> tuple[Files, Files]:
-    """There once somebody has made the folder of the device, as the NIC's boot unit does."""
-    port = f"/sys/kernel/config/rdma_cm/{hca}/ports/1"
-    return Files(f"{port}/default_roce_mode"), Files(f"{port}/default_roce_tos")
-
-
-class Dcqcn(PerNic):
-    """DCQCN is on or off for the lossless priority, as the fabric's design says."""
-
-    id = "rdma.dcqcn"
-    severity = WARNING
-    action = BOOT_UNIT
-
-    def needs(self, want: Expectation) -> Sequence[Source]:
-        if want.qos is None or want.versions.rdma_stack != "doca":
-            return []
-        return [_ecn(nic, point, want.qos) for nic in want.nics for point in ("np", "rp")]
-
-    def nic(self, want: Expectation, seen: Seen, nic: ExpectedNic) -> Iterator[Result]:
-        if want.qos is None:
-            return
-        expected = "1" if want.qos.dcqcn else "0"
-        for point, words in (("np", "notification point"), ("rp", "reaction point")):
-            have = seen.file(_ecn(nic, point, want.qos).pattern)
-            if have == expected:
-                yield self.ok(nic.name, f"{words} {have}")
-            else:
-                yield self.bad(nic.name, f"{words} {have}", expected)
-
-
-def _ecn(nic: ExpectedNic, point: str, qos: ExpectedQos) -> Files:
-    return Files(f"/sys/class/net/{nic.name}/ecn/roce_{point}/enable/{qos.priority}")
-
-
 class Firmware(PerNic):
     """The NIC's firmware parameters have the declared values, now and at the next boot."""
 
@@ -320,46 +201,6 @@ def _number(text: str) -> int | None:
         return None
 
 
-class NcclConf(Check):
-    """/etc/nccl.conf says, by NCCL's own rules of reading it, what the fabric needs; no line is other than it looks."""
-
-    id = "nccl.conf"
-    action = "fabric apply --hosts writes it; what must differ goes to hosts.nccl.overrides, where it is checked"
-
-    def needs(self, want: Expectation) -> Sequence[Source]:
-        return [src.NCCL_CONF, src.ENVIRONMENT] if want.nccl else []
-
-    def judge(self, want: Expectation, seen: Seen) -> Iterator[Result]:
-        files = seen.files(src.NCCL_CONF)
-        if "/etc/nccl.conf" not in files:
-            yield self.bad("", "there is no /etc/nccl.conf", f"{len(want.nccl)} settings")
-            return
-        have: dict[str, str] = {}
-        right = 0
-        for line in nccl_conf(files["/etc/nccl.conf"]):
-            have.setdefault(line.key, line.value)
-            if line.suspicion:
-                yield self.bad(f"line {line.number}", line.suspicion, "KEY=VALUE and nothing else")
-        for key, value in want.nccl.items():
-            if have.get(key) == value:
-                right += 1
-            else:
-                yield self.bad(key, "not set" if key not in have else have[key] or "empty", value)
-        for key in have.keys() - want.nccl.keys():
-            yield self.bad(key, f"set to {have[key] or 'nothing'}", "not set", severity=WARNING)
-        yield from self._environment(seen)
-        if right:
-            yield self.ok("", f"{right} settings as rendered")
-
-    def _environment(self, seen: Seen) -> Iterator[Result]:
-        """A variable of the environment wins over the file."""
-        for text in seen.files(src.ENVIRONMENT).values():
-            for key in re.findall(r"^\s*(?:export\s+)?(NCCL_\w+)=", text, re.MULTILINE):
-                yield self.bad(
-                    key, "set in /etc/environment, which wins", "set in /etc/nccl.conf only", severity=WARNING
-                )
-
-
 CHECKS: tuple[Check, ...] = (
-    Port(), IbPort(), Gids(), LosslessClass(), RdmaCm(), Dcqcn(), Firmware(), NcclConf(),
+    Port(), IbPort(), Gids(), Firmware(),
 )  # fmt: skip

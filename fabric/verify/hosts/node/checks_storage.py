@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from fabric.design.hosts.expect import Expectation, ExpectedMount
 from fabric.verify.hosts.node import sources as src
 from fabric.verify.hosts.node.check import Check, PerUnit
-from fabric.verify.hosts.node.checks_host import unit_text
-from fabric.verify.hosts.node.parse_system import MountPoint, blocks, mountinfo, mountstats
+from fabric.verify.hosts.node.parse_system import MountPoint, blocks, mountinfo, mountstats, unit_text
 from fabric.verify.hosts.node.result import WARNING, Result
 from fabric.verify.hosts.node.sources import Command, Probe, Seen, Source, Unseen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fabric.verify.hosts.node.sources import Unseen
@@ -156,3 +156,12 @@ def _get(data: object, *keys: str) -> object:
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data
+
+
+def unit_text(state: Mapping[str, str]) -> str:
+    """A unit's state in a few words."""
+    if state.get("LoadState") == "not-found":
+        return "there is no such unit"
+    result = state.get("Result", "")
+    more = f", {result}" if result not in ("", "success") else ""
+    return f"{state.get('ActiveState', 'unknown')} ({state.get('SubState', '')}{more})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,3 +47,13 @@ def same_version(want: str, have: str) -> bool:
     if want.endswith("*"):
         return have.startswith(want[:-1])
     return have == want or (have.startswith(want) and re.match(r"[-.~+:]", have[len(want) :]) is not None)
+
+
+SHOWN = 4
+"""Names that one result holds (our choice: a line)."""
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
