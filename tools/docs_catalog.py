@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from fabric.catalog import KINDS, Evidence, Sourced, catalog
+from fabric.catalog.collectives import ExpectedRate
 from tools.docs_text import GENERATED, table
 
 _INTRO = """# Catalog reference
@@ -39,7 +40,35 @@ def catalog_page() -> str:
         names = catalog().names(kind)
         parts.append(f"## {_HEADS[kind]}\n\n")
         parts += [_entry(catalog().get(kind, name)) for name in names]
+    parts.append(_collectives())
     return "".join(parts).rstrip("\n") + "\n"
+
+
+def _collectives() -> str:
+    """What collectives must reach, and the published numbers that are no gates."""
+    known = catalog().collectives()
+    rows = [
+        (
+            f"{rate.test} ({', '.join(rate.stages)})",
+            f"at least {rate.least:g}" + (f", healthy {rate.healthy:g}" if rate.healthy else ""),
+            _where(rate),
+            rate.status,
+            rate.source,
+        )
+        for rate in known.expected
+    ]
+    text = "## Expected of collectives\n\nGB/s at the largest size: bus bandwidth of collectives, and of `ib_write_bw` a NIC.\n\n"
+    text += table(("test", "GB/s", "where", "status", "source"), rows)
+    text += "Published numbers that are no gates:\n\n"
+    left = [(one.what, one.value, one.why, one.status, one.source) for one in known.left_out]
+    return text + table(("what", "value", "why not", "status", "source"), left)
+
+
+def _where(rate: ExpectedRate) -> str:
+    words = [rate.gpu or "any GPU"]
+    if rate.nic_gbps:
+        words.append(f"{f'{rate.nics} x ' if rate.nics else ''}{rate.nic_gbps}G")
+    return ", ".join([*words, f"from {rate.size_from >> 20:,} MiB"])
 
 
 def _entry(entry: BaseModel) -> str:

@@ -35,6 +35,8 @@ def _contexts(context: click.Context) -> Iterator[click.Context]:
             command = context.command.get_command(context, name)
             if command is not None and not command.hidden:
                 yield from _contexts(_context(command, name, context))
+                for word, own in getattr(command, "own_commands", dict)().items():
+                    yield _context(own, f"{name} {word}", context)
 
 
 def _section(context: click.Context) -> str:

@@ -38,15 +38,15 @@ class _ByCheck(click.Command):
         """The context of that command when its name is the first word."""
         if args[:1] == [_COLLECTIVES]:
             name = f"{info_name} {_COLLECTIVES}"
-            return self.collectives().make_context(name, args[1:], parent, **extra)
+            return self.own_commands()[_COLLECTIVES].make_context(name, args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     @staticmethod
-    def collectives() -> click.Command:
-        """The command."""
+    def own_commands() -> dict[str, click.Command]:
+        """Checks that are commands of their own, by name."""
         from fabric.cli.validate_collectives import collectives
 
-        return collectives
+        return {_COLLECTIVES: collectives}
 
 
 @click.command("validate", cls=_ByCheck)
