@@ -31,7 +31,7 @@ def findings_of(history: History, run: Run) -> list[Finding]:
     return [
         Finding(
             text(row[0]), text(row[1]), _one_of(history, row[2], Verdict), text(row[3]), text(row[4]), text(row[5]),
-            texts(row[6]), texts(row[7]), row[8], texts(row[9]), _one_of(history, row[10], Severity),
+            texts(row[6]), texts(row[7]), _whole(history, row[8]), texts(row[9]), _one_of(history, row[10], Severity),
         )
         for row in rows
     ]  # fmt: skip
@@ -47,8 +47,8 @@ def measurements_of(history: History, run: Run) -> list[Measurement]:
     return [
         Measurement(
             _one_of(history, row[0], Stage), str(row[1]), texts(row[2]), tuple(int(n) for n in numbers(history, row[3])),
-            row[4], tuple(numbers(history, row[5])), _one_of(history, row[6], State), text(row[7]), row[8], texts(row[9]),
-            text(row[10]), row[11],
+            _whole(history, row[4]), tuple(numbers(history, row[5])), _one_of(history, row[6], State), text(row[7]),
+            None if row[8] is None else _whole(history, row[8]), texts(row[9]), text(row[10]), _whole(history, row[11]),
         )
         for row in rows
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def parts_of(history: History, run: Run) -> list[Part]:
     text, texts = history.text, history.texts
     return [
         Part(
-            _one_of(history, row[0], PartKind), text(row[1]), row[2], text(row[3]), texts(row[4]), texts(row[5]),
+            _one_of(history, row[0], PartKind), text(row[1]), _share(history, row[2]), text(row[3]), texts(row[4]), texts(row[5]),
             text(row[6]), texts(row[7]),
         )
         for row in rows
@@ -77,6 +77,18 @@ def numbers(history: History, text: Any) -> list[float]:
         return [value for value in found if math.isfinite(value)]
     except (ValueError, TypeError, RecursionError):
         raise FabricError(f"{history.path} is damaged: numbers are no numbers") from None
+
+
+def _whole(history: History, value: Any) -> int:
+    if not isinstance(value, int):
+        raise FabricError(f"{history.path} is damaged: a count is no number")
+    return value
+
+
+def _share(history: History, value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise FabricError(f"{history.path} is damaged: a confidence is none")
+    return value
 
 
 def _one_of(history: History, value: Any, words: Any) -> Any:

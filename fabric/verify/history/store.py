@@ -181,7 +181,8 @@ class History:
             clean = text.encode("utf-8", "replace").decode()
             row = self.base.execute("SELECT id FROM texts WHERE text = ?", (clean,)).fetchone()
             found = row[0] if row else self.base.execute("INSERT INTO texts (text) VALUES (?)", (clean,)).lastrowid
-            assert found is not None  # noqa: S101 - an INSERT has a row id
+            if not isinstance(found, int):
+                raise FabricError(f"{self.path} is damaged: a text has no number", hint=_AWAY)
             self._numbers[text] = found
         return found
 
@@ -222,7 +223,7 @@ class History:
 
     def _run(self, row: tuple[Any, ...]) -> Run:
         number, run, at, tool, spec, sha, checks, selection, *counts = row
-        if not all(isinstance(count, int) for count in counts):
+        if not all(isinstance(count, int) for count in (number, *counts)):
             raise FabricError(f"{self.path} is damaged: run {run} has no counts", hint=_AWAY)
         return Run(
             number, str(run), str(at), str(tool), str(spec), str(sha), listed(checks, self.path),
@@ -245,10 +246,15 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        reason, hint = _REASONS.get(str(error), (str(error), None))
+        reason, hint = _REASONS.get(str(error), (_short(error), None))
         raise FabricError(f"cannot use {path}: {reason}", hint=hint) from error
-    except sqlite3.Error as error:
-        raise FabricError(f"{path} is damaged: {error}", hint=_AWAY) from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise FabricError(f"{path} is damaged: {_short(error)}", hint=_AWAY) from error
+
+
+def _short(error: Exception) -> str:
+    """SQLite's reason in one line, without the statement that it may quote."""
+    return " ".join(str(error).split())[:100]
 
 
 def listed(text: Any, path: Path) -> tuple[str, ...]:

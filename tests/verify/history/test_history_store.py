@@ -7,13 +7,14 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.model import Measurement, Part
 from fabric.verify.finding import Finding
-from fabric.verify.history import History, append, outcome_of, store
+from fabric.verify.history import History, What, append, offenders, outcome_of, since_good, store, story
 from fabric.verify.outcome import Outcome
 from tests.verify.history.kept import finding, keep, outcome
 
@@ -162,3 +163,27 @@ def test_a_full_disk(tmp_path: Path) -> None:
             assert len(kept.runs()) == 1
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_bytes_changed_are_one_line_or_nothing(seed: int, tmp_path: Path) -> None:
+    """Whatever a disk or a person did to the file: what can be read is told, the rest is a FabricError."""
+    path, random = tmp_path / "h", Random(seed)  # noqa: S311 - damage
+    for day in (1, 2, 3):
+        keep(path, day, FULL if day % 2 else outcome(finding("gpu.ecc", "h1: GPU 3")))
+    whole = path.read_bytes()
+    for _ in range(40):
+        data = bytearray(whole)
+        for _ in range(random.choice((1, 5, 40))):
+            data[random.randrange(random.choice((100, len(data))))] = random.randrange(256)
+        path.write_bytes(data[: random.choice((len(data), random.randrange(len(data))))])
+        try:
+            with History.read(path) as kept:
+                runs = kept.runs()
+                offenders(kept, runs, at_least=1)
+                since_good(kept)
+                story(kept, What("h1", ("h1",), "h1"))
+                for run in runs:
+                    outcome_of(kept, run, "lab")
+        except FabricError as error:
+            assert "\n" not in str(error)
