@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabric.verify.collectives.model import Part
@@ -57,10 +58,21 @@ def _part(case: Case, one: Explained) -> Part:
         return _undecided(case, one, alike)
     if owners:
         return _of_host(case, one, alike, owners.pop())
+    zone = _whole_zone(case.places, one, alike)
+    if zone is not None:
+        return _of_fabric(case, replace(one, suspect=zone, equals=[]))
     peers = [s for s in alike if s[0] == one.suspect[0]]
     if len(peers) > 1 or one.suspect[0] == "some":
         return _undecided(case, one, alike)
     return _of_fabric(case, one)
+
+
+def _whole_zone(places: Places, one: Explained, alike: Sequence[Suspect]) -> Suspect | None:
+    """The zone, where the uplinks of several of its switches fit alike: what these share."""
+    zones = [s for s in alike if s[0] == "zone"]
+    owners = {places.zone_of_switch.get(s[1]) for s in alike if s[0] == "uplinks"}
+    many = sum(s[0] == "uplinks" for s in alike) > 1
+    return zones[0] if one.suspect[0] in ("uplinks", "zone") and many and owners == {z[2] for z in zones} else None
 
 
 def _of_host(case: Case, one: Explained, alike: Sequence[Suspect], host: str) -> Part:

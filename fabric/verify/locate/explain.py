@@ -21,6 +21,9 @@ BAD, GOOD = 4.0, 4.0
 WEAK = 0.5
 """What a good result over an unknown way costs against `some` uplink: most flows do not meet the one that is slow."""
 
+AGAIN = 0.5
+"""What a bad result that has an explanation already still pays, as a share, to a GPU or a cable: two faults may show in one result."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -92,7 +95,8 @@ class _Table:
 
     def gain(self, suspect: Suspect) -> float:
         """What believing in it brings for what is still open."""
-        paid = sum(self.seen[number].weight for number in self.covers[suspect] if number in self.open)
+        again = AGAIN if suspect[0] in ("link", "gpu") else 0.0
+        paid = sum(self.seen[number].weight * (1 if number in self.open else again) for number in self.covers[suspect])
         return paid - self.doubt[suspect] - COST[suspect[0]]
 
     def best(self) -> Explained | None:

@@ -1,7 +1,7 @@
 """Is a result bad? Against an expected value where one is known, else against the median of its peers.
 
 Peers are results of the same test at the same size, with as many hosts and rails, that span as much of the fabric. Bad is what
-lies further below their median than noise reaches: five standard deviations of the peers themselves, within the bounds of `Gate`.
+lies further below their median than noise reaches: 5.5 standard deviations of the peers themselves, within the bounds of `Gate`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Gate:
     few: float = 0.3
     other_span: float = 0.45
     many: int = 8
-    deviations: float = 5.0
+    deviations: float = 5.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,13 @@ def _reference(key: Key, classes: Mapping[Key, Sequence[Measurement]], gate: Gat
     Few peers may all be suspects. Then what spans less of the fabric is the better measure, with room for the difference.
     """
     values = _values(classes[key])
-    if len(values) >= gate.many:
-        return _of_many(values, gate)
-    nearer = [
-        value for span in SPANS[: SPANS.index(key[5])] for value in _values(classes.get((*key[:5], span), ()))
-    ]  # fmt: skip
-    own = statistics.median_high(values)
-    if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own:
+    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in _values(classes.get((*key[:5], span), ()))]
+    own = _of_many(values, gate) if len(values) >= gate.many else _Reference(statistics.median_high(values), gate.few)
+    if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own.value:
         return _Reference(statistics.median_high(nearer), gate.other_span)
     if len(values) < 2:
         return _Reference(statistics.median_high(nearer), gate.other_span) if nearer else None
-    return _Reference(own, gate.few)
+    return own
 
 
 SPANS = ("host", "switch", "zone", "zones")
@@ -122,7 +118,11 @@ def _values(measurements: Sequence[Measurement]) -> list[float]:
 
 
 def _of_many(values: list[float], gate: Gate) -> _Reference:
+    """The median, or the best quarter's least where that is far better: then most of the peers are suspects."""
     median = statistics.median_high(values)
+    best = values[len(values) * 3 // 4]
+    if median < best * (1 - gate.few):
+        return _Reference(best, gate.few)
     spread = statistics.median(value - median for value in values if value >= median)  # what is slow would widen it
     tolerance = gate.deviations * 1.4826 * spread / median if median > 0 else 0.0  # 1.4826: MAD to standard deviation
     return _Reference(median, min(gate.most, max(gate.least, tolerance)))

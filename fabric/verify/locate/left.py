@@ -18,12 +18,24 @@ def leftover(places: Places, judged: Sequence[Judged], left: Sequence[Judged]) -
     for hosts, bad in groups.items():
         if all(j.measurement.stage == "paths" for j in bad) and len(bad) < 2:
             continue  # one flow of many that met another one
+        if _gone(judged, hosts, bad):
+            continue  # it was slow once and good when it was repeated: noise
         if len(hosts) == 1:
             yield _alone(places, hosts[0], bad)
         elif len(hosts) == 2 and all(_proven(judged, host, bad) for host in hosts):
             yield _path(hosts, bad)
         else:
             yield _undecided(hosts, bad)
+
+
+def _gone(judged: Sequence[Judged], hosts: tuple[str, ...], bad: Sequence[Judged]) -> bool:
+    """Whether the same hosts were as often good as slow with the same rails; what broke is not forgotten."""
+    rails = {j.measurement.rails for j in bad}
+    good = sum(
+        j.verdict == "good" and j.measurement.rails in rails and tuple(sorted(j.measurement.hosts)) == hosts
+        for j in judged
+    )
+    return good >= len(bad) and all(j.ratio is not None and not j.measurement.wrong for j in bad)
 
 
 def _proven(judged: Sequence[Judged], host: str, bad: Sequence[Judged]) -> bool:

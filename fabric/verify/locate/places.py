@@ -80,23 +80,32 @@ class Places:
 
     @cached_property
     def zone_of_switch(self) -> dict[str, int]:
-        """The zone of each RTSW or leaf, and of the switches right above these."""
-        found: dict[str, int] = {}
-        for seat in (seat for seats in self.seats.values() for seat in seats):
-            if seat.switch not in found:
-                found[seat.switch] = seat.zone
-                found.update({trunk.a: seat.zone for trunk in self.uplinks(seat.switch)})
+        """The zone of each RTSW or leaf, and of the switches right above these that serve one zone only."""
+        lower = {seat.switch: seat.zone for seats in self.seats.values() for seat in seats}
+        above: dict[str, set[int]] = {}
+        for switch, zone in lower.items():
+            for trunk in self.uplinks(switch):
+                above.setdefault(trunk.a, set()).add(zone)
+        return {**lower, **{switch: min(zones) for switch, zones in above.items() if len(zones) == 1}}
+
+    @cached_property
+    def exits(self) -> dict[int, list[Trunk]]:
+        """The trunks that lead out of each zone: from its CTSWs up, or from its leaves where what is above serves others too."""
+        found: dict[int, list[Trunk]] = {}
+        for trunk in self.seating.trunks:
+            zone = self.zone_of_switch.get(trunk.b)
+            if zone is not None and trunk.a not in self.zone_of_switch:
+                found.setdefault(zone, []).append(trunk)
         return found
 
     @cached_property
     def _abroad(self) -> dict[int, int]:
-        speed: dict[int, int] = {}
-        for trunk in self.seating.trunks:
-            zone = self.zone_of_switch.get(trunk.b)
-            if trunk.b not in self.under and zone is not None:
-                speed[zone] = speed.get(zone, 0) + trunk.speed_gbps
         need = {zone: sum(seat.speed_gbps for seat in self.seats[hosts[0]]) for zone, hosts in self.by_zone.items()}
-        return {zone: max(1, speed[zone] // (2 * need[zone])) for zone in speed if need.get(zone)}
+        return {
+            zone: max(1, sum(trunk.speed_gbps for trunk in trunks) // (2 * need[zone]))
+            for zone, trunks in self.exits.items()
+            if need.get(zone)
+        }
 
     def zone(self, host: str) -> int:
         """The zone of a host; 0 for one without NICs."""

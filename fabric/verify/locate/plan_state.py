@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import zip_longest
 
 from fabric.verify.locate.gates import Judged, Verdict
 from fabric.verify.locate.locate import examine
@@ -73,6 +75,13 @@ class State:
         return frozenset(host for host in self.proven if not self.partners(host, "bad"))
 
     @cached_property
+    def mixed(self) -> list[str]:
+        """The hosts, one of each zone in turn: partners from afar are not all of one zone."""
+        chosen = set(self.hosts)
+        turns = zip_longest(*self.places.by_zone.values())
+        return [host for turn in turns for host in turn if host in chosen]
+
+    @cached_property
     def suspects(self) -> list[str]:
         """Hosts that were bad or grey with a partner and good with none."""
         return [
@@ -95,7 +104,7 @@ class State:
         done = {
             j.measurement.hosts if j.measurement.hosts[0] < j.measurement.hosts[-1] else j.measurement.hosts[::-1]
             for one in case.explained
-            if one.suspect[0] not in ("some", "uplinks")
+            if one.suspect[0] not in ("some", "uplinks") or any(kind == "zone" for kind, *_ in one.equals)
             for j in case.bad(one.of)
         }
         return [(a, b) for a, b in found if (a, b) not in done]
@@ -104,6 +113,12 @@ class State:
     def group_met(self) -> set[frozenset[tuple[str, ...]]]:
         """Which groups of hosts under the same switches have met which."""
         return {frozenset(self.places.group(host) for host in pair) for pair in self.pairs}
+
+    @cached_property
+    def zones_met(self) -> dict[frozenset[int], int]:
+        """How often pairs met across each two zones."""
+        found = Counter(frozenset(self.places.zone(host) for host in pair) for pair in self.pairs)
+        return {zones: count for zones, count in found.items() if len(zones) == 2}
 
     def _good_elsewhere(self, host: str, pair: Pair) -> bool:
         return any("good" in found for other, found in self.met[host].items() if other not in pair)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fabric.verify.collectives.model import Stage
@@ -53,9 +54,9 @@ class Round:
         met = state.met.get(host, {})
         near = places.groups[places.group(host)]
         zone = places.by_zone[places.zone(host)]
-        pools = [(pool, want) for want in (state.spotless, state.proven) for pool in (near, zone, state.hosts)]
+        pools = [(pool, want) for want in (state.spotless, state.proven) for pool in (near, zone, state.mixed)]
         if not state.proven:
-            pools.append((state.hosts, frozenset(state.hosts)))
+            pools.append((state.mixed, frozenset(state.hosts)))
         for pool, want in pools:
             if want:
                 for other in pool:
@@ -73,12 +74,17 @@ def nodes(made: Round) -> bool:
 
 
 def gpus(made: Round) -> None:
-    """GPUs of a host that is bad alone: two and two, then those of each bad two with GPUs of good ones."""
+    """GPUs of a host that is bad alone: two and two, then those of each bad two with GPUs of good ones; of good hosts, as peers."""
+    todo: list[list[tuple[int, ...]]] = []
     for host in made.state.hosts:
         if "bad" in made.state.alone.get(host, ()) and made.free(host):
             sets = _gpu_sets([seat.gpu for seat in made.state.places.seats[host]], made.state.gpus.get(host, {}))
             if sets:
                 made.add("node", (host,), sets)
+                todo.append(sets)
+    spare = [host for host in made.state.hosts if host in made.state.spotless and made.free(host)]
+    for host, sets in zip(spare, [*todo, *todo[:1]], strict=False):
+        made.add("node", (host,), sets)
 
 
 def _gpu_sets(all_gpus: Sequence[int], done: Mapping[tuple[int, ...], str]) -> list[tuple[int, ...]]:
@@ -124,15 +130,16 @@ def retests(made: Round) -> None:
 
 def rails(made: Round) -> None:
     """Suspects that were bad with two partners, each rail alone, with one more; and proven pairs beside them."""
-    state = made.state
-    before = len(made.groups)
+    state, places = made.state, made.state.places
+    near = far = 0
     for host in state.suspects:
         if len(state.met[host]) >= 2 and host not in state.by_rail and made.free(host):
             other = made.partner(host) or _again(made, host)
             if other is not None:
                 made.add("rails", (host, other), _rails(state, host))
-    if len(made.groups) > before:
-        _controls(made)
+                near, far = (near + 1, far) if places.group(host) == places.group(other) else (near, far + 1)
+    if near + far:
+        _controls(made, near, far)
 
 
 def _again(made: Round, host: str) -> str | None:
@@ -144,10 +151,16 @@ def _rails(state: State, host: str) -> list[tuple[int, ...]]:
     return [(seat.rail,) for seat in state.places.seats[host]]
 
 
-def _controls(made: Round) -> None:
-    """Rail by rail, two proven pairs across switches: peers for the suspects' rails."""
+def _controls(made: Round, near: int, far: int) -> None:
+    """Rail by rail, as many proven pairs (and one more) under one switch and across, as there are suspects' pairs: their peers."""
     spare = [host for host in made.state.hosts if host in made.state.spotless and made.free(host)]
-    for a, b in _across(made, spare)[:2]:
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for host in spare:
+        groups.setdefault(made.state.places.group(host), []).append(host)
+    inside = [pair for hosts in groups.values() for pair in zip(hosts[::2], hosts[1::2], strict=False)]
+    for a, b in inside[-near - 1 :] if near else []:
+        made.add("rails", (a, b), _rails(made.state, a))
+    for a, b in _across(made, [host for host in spare if made.free(host)])[: far + 1 if far else 0]:
         made.add("rails", (a, b), _rails(made.state, a))
 
 
@@ -173,14 +186,32 @@ def _across(made: Round, hosts: Sequence[str]) -> list[tuple[str, str]]:
 
 def twice(made: Round) -> None:
     """Pairs that were bad although both are good with others, once more; InfiniBand: rail by rail, which names the leaf."""
-    state = made.state
+    state, places = made.state, made.state.places
+    strained: list[tuple[str, str]] = []
     for a, b in state.strained:
         if made.free(a) and made.free(b):
-            apart = len(set(state.places.group(a))) > 1 and state.places.group(a) != state.places.group(b)
+            apart = len(set(places.group(a))) > 1 and places.group(a) != places.group(b)
             if apart and frozenset((a, b)) not in state.rail_pairs:
                 made.add("rails", (a, b), _rails(state, a))
+                strained.append((a, b))
             elif not apart and len(state.pairs[frozenset((a, b))]) < 2:
                 made.add("retest", (a, b))
+    if strained:
+        _far_controls(made, strained)
+
+
+def _far_controls(made: Round, strained: Sequence[tuple[str, str]]) -> None:
+    """Rail by rail, proven pairs across zones that are least concerned, as many as there are strained pairs and one more."""
+    state, places = made.state, made.state.places
+    concerned = Counter(places.zone(host) for pair in strained for host in pair)
+    for _ in range(len(strained) + 1):
+        pools = [
+            next((host for host in places.by_zone[zone] if host in state.spotless and made.free(host)), None)
+            for zone in sorted(places.by_zone, key=lambda zone: concerned[zone])
+        ]
+        found = [host for host in pools if host is not None][:2]
+        if len(found) == 2:
+            made.add("rails", found, _rails(state, found[0]))
 
 
 def screens(made: Round, *, zones: bool, controls_only: bool) -> None:
@@ -210,12 +241,12 @@ def _zones(made: Round) -> None:
         if sum(_abroad(state, h) > 0 for h in hosts) < 2 * places.abroad(zone):
             count = places.abroad(zone)
             pools[zone] = good[:: max(1, len(good) // count)][:count] if count else []
-    while sum(bool(pool) for pool in pools.values()) > 1:
-        order = [zone for zone, pool in pools.items() if pool]
-        for place, zone in enumerate(order):
-            for other in (*order[place + 1 :], *order[:place]):
-                if pools[zone] and pools[other]:
-                    made.add("zones", (pools[zone].pop(), pools[other].pop()))
+    met = dict(state.zones_met)
+    while len(order := [zone for zone, pool in pools.items() if pool]) > 1:
+        zone = max(order, key=lambda z: len(pools[z]))
+        other = min((z for z in order if z != zone), key=lambda z: (met.get(frozenset((zone, z)), 0), -len(pools[z])))
+        met[frozenset((zone, other))] = met.get(frozenset((zone, other)), 0) + 1
+        made.add("zones", (pools[zone].pop(), pools[other].pop()))
 
 
 def _abroad(state: State, host: str) -> int:
