@@ -160,7 +160,7 @@ class Collectives(Model):
         3, "Runs of each test; their median counts.", source=_REPEATS, status="inferred", ge=1, le=100
     )
     limit_s: int = Field(600, ge=5, le=86_400, description="Seconds that one run may take; then it is ended.")
-    parallel: int = Field(64, ge=1, le=4096, description="Runs at once, those on hosts apart from each other.")
+    parallel: int = Field(256, ge=1, le=4096, description="Runs at once, those on hosts apart from each other.")
     programs: AbsolutePath | None = Field(
         None, description="Folder of nccl-tests on the hosts; found by PATH when null.", examples=["/opt/nccl-tests/build"]
     )  # fmt: skip
