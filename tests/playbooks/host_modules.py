@@ -31,6 +31,7 @@ def imported(path: str, name: str) -> Any:
 
 
 utils = imported("module_utils/fabric_host.py", "ansible.module_utils.fabric_host")
+found = imported("module_utils/fabric_found.py", "ansible.module_utils.fabric_found")
 files = imported("modules/fabric_files.py", "fabric_files")
 settle = imported("modules/fabric_settle.py", "fabric_settle")
 firmware = imported("modules/fabric_firmware.py", "fabric_firmware")

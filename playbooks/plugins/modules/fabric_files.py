@@ -6,13 +6,13 @@ from __future__ import annotations
 import base64
 import json
 import os
-import stat
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fabric_found import Found, difference, read
 from ansible.module_utils.fabric_host import (
     REBOOT,
     STATE,
@@ -110,17 +110,6 @@ plan: {description: What fabric_settle needs., returned: always, type: dict}
 notes: {description: "What is not as declared beside files, in words.", returned: always, type: list, elements: str}
 """
 
-DIFF_BYTES = 1 << 16
-"""Larger files are shown as changed, without their content."""
-
-
-class Found(NamedTuple):
-    """A file as it is, or as it shall be. `foreign`: it is a link, or another user's."""
-
-    content: bytes
-    mode: int
-    foreign: bool = False
-
 
 def main() -> None:
     """Runs the module."""
@@ -202,11 +191,11 @@ class Concern:
         """One declared file: its content, permissions and owner."""
         path = place(self.root, file["path"])
         wanted = Found(base64.b64decode(file["content"]), file["mode"])
-        before = self._read(path)
+        before = read(path)
         made = self.state.files.get(file["path"], [])
         if before != wanted:
             self.paths.append(file["path"])
-            self._show(file["path"], before, wanted, secret=file["secret"])
+            self.diffs.append(difference(file["path"], before, wanted, secret=file["secret"]))
             if self.writing:
                 if before is not None and file["path"] not in self.state.files:
                     self._keep(file["path"], before)
@@ -214,20 +203,6 @@ class Concern:
                 write(path, wanted.content, wanted.mode)
                 self.module.set_default_selinux_context(str(path), False)
         self.state.files[file["path"]] = made
-
-    @staticmethod
-    def _read(path: Path) -> Found | None:
-        """A file as it is; None where none is."""
-        try:
-            found = path.lstat()
-        except FileNotFoundError:
-            return None
-        if stat.S_ISDIR(found.st_mode):
-            raise Failed(f"{path} is a folder; a file belongs there")
-        if stat.S_ISLNK(found.st_mode):
-            return Found(b"", 0, foreign=True)
-        foreign = (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())
-        return Found(path.read_bytes(), stat.S_IMODE(found.st_mode), foreign)
 
     def _kept(self, name: str) -> Path:
         """Where the file that stood at `name` before our first run is kept: a distribution's own, as /etc/chrony/chrony.conf."""
@@ -243,10 +218,10 @@ class Concern:
         """Removes what an earlier run wrote and is declared no more, with its folders; what stood there before comes back."""
         for name in sorted(set(self.state.files) - declared):
             path, kept = place(self.root, name), self._kept(name)
-            before, after = self._read(path), self._read(kept)
+            before, after = read(path), read(kept)
             if before != after:
                 self.paths.append(name)
-                self._show(name, before, after, secret=bool(before and not before.mode & 0o077))
+                self.diffs.append(difference(name, before, after, secret=bool(before and not before.mode & 0o077)))
             if self.writing:
                 made = map(Path, self.state.files.pop(name))
                 if after is not None:
@@ -294,33 +269,11 @@ class Concern:
         self.notes += [f"package {name} is not held" for name in loose]
         return bool(self.state.pending or self.notes)
 
-    def _show(self, name: str, before: Found | None, after: Found | None, *, secret: bool) -> None:
-        """Remembers a difference for diff mode."""
-        old, new = (_shown(side, secret=secret) for side in (before, after))
-        if before and after and old == new:
-            other = "another secret" if before.content != after.content else "another owner, or a link"
-            old, new = (
-                f"mode {before.mode:04o}\n",
-                f"mode {after.mode:04o}{'' if before.mode != after.mode else f', {other}'}\n",
-            )
-        self.diffs.append({"before_header": name, "after_header": name, "before": old, "after": new})
-
     def _diff(self) -> list[dict[str, str]]:
         if not self.notes or self.writing:
             return self.diffs
         what = f"packages and services of {self.name}"
         return [*self.diffs, {"after_header": what, "prepared": "".join(f"{note}\n" for note in self.notes)}]
-
-
-def _shown(side: Found | None, *, secret: bool) -> str:
-    """What diff mode shows of a file."""
-    if side is None:
-        return ""
-    if secret:
-        return "(holds a secret)\n"
-    if len(side.content) > DIFF_BYTES or b"\0" in side.content:
-        return f"({len(side.content):,} bytes)\n"
-    return side.content.decode("utf-8", "replace")
 
 
 if __name__ == "__main__":
