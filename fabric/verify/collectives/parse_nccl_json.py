@@ -12,18 +12,8 @@ from typing import Any
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.json_salvage import read_json
-from fabric.verify.collectives.nccl_run import (
-    UNKNOWN,
-    Device,
-    Half,
-    NcclRun,
-    Printing,
-    Row,
-    busbw_factor,
-    fits,
-    group_size,
-    guess,
-)
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, Half, NcclRun, Row, busbw_factor, group_size
+from fabric.verify.collectives.row_checks import Printing, fits, guess
 
 _PROGRAM = re.compile(r"(?:^|[\\/])(\w{1,40})_perf(?:\.exe)?\Z")
 _SLACK = 2e-3

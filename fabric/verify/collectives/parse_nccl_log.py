@@ -8,7 +8,7 @@ NIC and switch port. Facts: flight-recorder.md section 5, hosts.md section 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -68,6 +68,7 @@ class _Log:
     counts: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
     gdr: dict[str, list[int]] = field(default_factory=dict)
     gpus: dict[tuple[str, int], int] = field(default_factory=dict)
+    buses: dict[int, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     version: tuple[int, int] = (0, 0)
     number: int = 0
@@ -85,12 +86,12 @@ class _Log:
         return None
 
 
-def parse_nccl_log(lines: Iterable[str], source: str, *, host: str = "") -> Iterator[Clue]:
+def parse_nccl_log(lines: Iterable[str], source: str, *, host: str = "", gpu_pci: Sequence[str] = ()) -> Iterator[Clue]:
     """The clues of a log, equal ones counted, in the order in which they were first said; memory does not grow with the log.
 
-    `host` is whose log it is, for lines that do not say so.
+    `host` is whose log it is, for lines that do not say so. `gpu_pci`: the PCI addresses of a host's GPUs by index, for Xids.
     """
-    log = _Log(source, host)
+    log = _Log(source, host, buses={_bus(address): index for index, address in enumerate(gpu_pci)})
     for log.number, line in enumerate(lines, 1):
         uncounted = _take(log, line[:MAX_LINE])
         if uncounted is not None:
@@ -135,7 +136,8 @@ def _words(log: _Log, host: str, device: int | None, said: str) -> Clue | None:
             continue
         gpu = device
         if "bus" in match.groupdict():
-            gpu = log.gpus.get((host, _bus(match["bus"])))
+            bus = _bus(match["bus"])
+            gpu = log.gpus.get((host, bus), log.buses.get(bus))
         where = f"{host}:gpu{gpu}" if saying.of == "gpu" and gpu is not None and gpu >= 0 and host else host
         return log.add(saying.kind, where, said[match.start() :] if len(said) > MAX_TEXT else said, sort=match[0][:60])
     return None

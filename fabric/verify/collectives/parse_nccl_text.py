@@ -6,31 +6,18 @@ Facts: reference hosts.md section 3.1.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.launcher_lines import Line, lines_of
-from fabric.verify.collectives.nccl_run import (
-    UNKNOWN,
-    Device,
-    Half,
-    NcclRun,
-    Printing,
-    Row,
-    fits,
-    group_size,
-    guess,
-    sharpened,
-)
+from fabric.verify.collectives.nccl_run import UNKNOWN, Device, NcclRun, group_size
+from fabric.verify.collectives.row_checks import Printing, fits, guess, sharpened
+from fabric.verify.collectives.row_text import Printed, finite, row_of
 
 MAX_TEXT = 64 << 20
 MAX_KEPT = 200
 """Failures of one run that are kept: a job of thousands of ranks says the same thousands of times."""
-
-COARSE = 5e-3
-"""A relative error of a printed bandwidth above which its time is asked instead: three digits and more leave less."""
 
 _VERSION = re.compile(r"# nccl-tests version (\S{1,40})")
 _STARTING = re.compile(r"# Collective test starting: (\w{1,40}?)(?:_perf)?(?:\.exe)?\s*$")
@@ -53,20 +40,6 @@ _FAILURE = re.compile(
 _WHOLE_COUNTS = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
 """How every data row begins, and no other line."""
 
-_NUMBER = re.compile(r"-?(?:\d{1,18}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?|nan|inf)\Z", re.IGNORECASE)
-_INTEGER = re.compile(r"\d{1,18}\Z")
-_STAMP = (re.compile(r"\d{4}-\d\d-\d\d\Z"), re.compile(r"\d\d:\d\d:\d\d\Z"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Printed:
-    """A row, how exactly it was printed, and for each half whether its time says more than its bandwidth."""
-
-    row: Row
-    slack: float
-    floor: float
-    timely: tuple[bool, bool]
-
 
 @dataclass(slots=True)
 class _Builder:
@@ -78,7 +51,7 @@ class _Builder:
     threads: int = 0
     asked: int = 0
     devices: list[Device] = field(default_factory=list)
-    rows: list[_Printed] = field(default_factory=list)
+    rows: list[Printed] = field(default_factory=list)
     dropped: int = 0
     bounds: tuple[int, bool] | None = None
     average: float | None = None
@@ -156,7 +129,7 @@ class _Reader:
 
     def _row(self, line: Line) -> None:
         builder = self._at(line.tag)
-        row = _row_of(line.text, errors_column=builder.errors_column, root=builder.root_column) if line.whole else None
+        row = row_of(line.text, errors_column=builder.errors_column, root=builder.root_column) if line.whole else None
         if row is None:
             builder.dropped += 1
         else:
@@ -189,7 +162,7 @@ class _Reader:
         elif found := _BOUNDS.match(text):
             self._at(tag).bounds = (int(found[1]), found[2] == "OK")
         elif found := _AVERAGE.match(text):
-            self._at(tag).average = _finite(found[1])
+            self._at(tag).average = finite(found[1])
         elif found := _ERROR.match(text):
             self._failure(found[1].strip(), tag)
 
@@ -210,75 +183,6 @@ class _Reader:
             runs[0].failures[:0] = stray
             return runs
         return [_Builder(None, failures=stray)]
-
-
-def _row_of(text: str, *, errors_column: bool, root: bool) -> _Printed | None:
-    """A data row; None for what is no whole row.
-
-    12 columns: old, without root (unless the header has one); 13: new; 8 more with -I; 2 more, date and time, with -S.
-    """
-    words = text.split()
-    if len(words) in (14, 15, 22, 23) and all(
-        pattern.match(word) for pattern, word in zip(_STAMP, words[-2:], strict=True)
-    ):
-        words = words[:-2]
-    old = len(words) in (12, 20)
-    if len(words) not in (12, 13, 20, 21) or (old and root) or not all(map(_INTEGER.match, words[:2])):
-        return None
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,19}", words[2]) or not re.fullmatch(r"[a-z]\w{0,19}", words[3]):
-        return None
-    if not old and not re.fullmatch(r"-?\d{1,7}", words[4]):
-        return None
-    numbers = words[4:] if old else words[5:]
-    width = len(numbers) // 2
-    halves = [_half(numbers[at : at + width], errors=old or errors_column) for at in (0, width)]
-    if halves[0] is None and halves[1] is None:
-        return None
-    if any(half is None and not _blank(numbers[at : at + width]) for half, at in zip(halves, (0, width), strict=True)):
-        return None
-    slacks = [[_slack(word) for word in numbers[at : at + 3]] for at in (0, width)]
-    row = Row(int(words[0]), int(words[1]), words[2], words[3], halves[0], halves[1])
-    timely = [time < busbw and busbw > COARSE for time, _, busbw in slacks]
-    floor = max(_error(word) for at in (0, width) for word in numbers[at + 1 : at + 3])
-    return _Printed(row, max(map(max, slacks)), 2 * floor, (timely[0], timely[1]))
-
-
-def _blank(words: list[str]) -> bool:
-    return all(word == "N/A" for word in words)
-
-
-def _half(words: list[str], *, errors: bool) -> Half | None:
-    """Time, two bandwidths, wrong (and four times of -I); None when one of them is no number."""
-    *numbers, wrong = words[:4]
-    if not all(map(_NUMBER.match, [*numbers, *words[4:]])):
-        return None
-    if wrong != "N/A" and not _NUMBER.match(wrong):
-        return None
-    counted = None if errors or wrong == "N/A" else _finite(wrong)
-    time_us, algbw, busbw = map(_finite, numbers)
-    return Half(time_us, algbw, busbw, None if counted is None else round(counted))
-
-
-def _finite(word: str) -> float | None:
-    try:
-        value = float(word)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _error(word: str) -> float:
-    """Half of the last digit that was printed: `1e+03` may be 500 to 1,500, `255.65` is near exact."""
-    if _finite(word) is None:
-        return 0.0
-    digits, _, exponent = word.lower().partition("e")
-    return 0.5 * 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
-
-
-def _slack(word: str) -> float:
-    """Twice the relative error that the printing of a number leaves."""
-    value = _finite(word)
-    return 1e-3 + (2 * _error(word) / value if value else 0.0)
 
 
 def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:

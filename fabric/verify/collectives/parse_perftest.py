@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv6Address
+from itertools import pairwise
 
 from fabric.errors import FabricError
 from fabric.verify.collectives.causes import STATUSES
@@ -27,6 +28,7 @@ _ROW = re.compile(
 _DEVICE = re.compile(r"(?:^|\s)Device\s*:\s*(\S{1,60})")
 _GID = re.compile(r"(local|remote) address:[^\n]{0,200}\n[^\n]{0,40}GID:\s*((?:\d{1,3}:){15}\d{1,3})\s*\n")
 _TITLE = re.compile(r"RDMA_Write (Bidirectional )?BW Test|Dual-port")
+_BEGIN = re.compile(r"^.{0,60}\bRDMA_Write (?:Bidirectional )?BW Test", re.MULTILINE)
 _STATUS = re.compile(r"Failed status (\d{1,3})|status:? (\d{1,3})\b.{0,40}syndrom", re.IGNORECASE)
 _NEVER = re.compile(
     r"Couldn't connect to|Unable to init the socket|IB device \S+ not found|Unable to find the Infiniband|No IB devices found|"
@@ -76,13 +78,12 @@ class PerftestRun:
 
 
 def parse_ib_write_bw(text: str, *, source: str) -> PerftestRun:
-    """What ib_write_bw printed, or wrote with --out_json; FabricError when the text is neither."""
-    if len(text) > MAX_TEXT:
-        raise FabricError(
-            f"{source}: {len(text):,} characters of perftest output, more than the {MAX_TEXT:,} that are read"
-        )
-    if not is_perftest(text):
-        raise FabricError(f"{source}: no output of ib_write_bw")
+    """The one run of ib_write_bw in a text (what it printed, or wrote with --out_json); FabricError when there is none, or several."""
+    parts = perftest_texts(text, source=source)
+    if len(parts) != 1:
+        found = "no output of ib_write_bw" if not parts else f"{len(parts)} runs of ib_write_bw, not one"
+        raise FabricError(f"{source}: {found}")
+    text = parts[0]
     rows, cut = _json_rows(text) if _is_json(text) else _text_rows(text)
     broke, never = _line_with(_BROKE, text), _line_with(_NEVER, text)
     state, reason = _state(rows, cut, broke, never)
@@ -93,6 +94,21 @@ def parse_ib_write_bw(text: str, *, source: str) -> PerftestRun:
         device[1] if device else "", gids.get("local", ""), gids.get("remote", ""),
         bool(title and "Bidirectional" in title[0]), tuple(rows), state, reason, source,
     )  # fmt: skip
+
+
+def perftest_texts(text: str, *, source: str) -> tuple[str, ...]:
+    """The text of each run: a loop over NICs prints one after another. What stands before the first belongs to it."""
+    if len(text) > MAX_TEXT:
+        raise FabricError(
+            f"{source}: {len(text):,} characters of perftest output, more than the {MAX_TEXT:,} that are read"
+        )
+    if _is_json(text):
+        return (text,)
+    starts = [match.start() for match in _BEGIN.finditer(text)]
+    if len(starts) < 2:
+        return (text,) if is_perftest(text) else ()
+    cuts = [0, *starts[1:], len(text)]
+    return tuple(text[start:end] for start, end in pairwise(cuts))
 
 
 def is_perftest(text: str) -> bool:
@@ -155,6 +171,8 @@ def _text_rows(text: str) -> tuple[list[PerftestRow], bool]:
     """The rows, and whether one was cut or contradicts itself."""
     rows: list[PerftestRow] = []
     unit, cut = 0.0, False
+    if len(_HEADER.findall(text)) > 1:
+        return [], True  # two runs whose titles were lost: whose rows they are is not known
     for line in lines_of(text):
         header = _HEADER.search(line.text)
         if header:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,10 +20,12 @@ from fabric.verify.collectives.parse_nccl_json import is_nccl_json, parse_nccl_j
 from fabric.verify.collectives.parse_nccl_log import parse_nccl_log
 from fabric.verify.collectives.parse_nccl_text import is_nccl_text, parse_nccl_runs
 from fabric.verify.collectives.parse_perftest import (
+    PerftestRun,
     is_perftest,
     parse_ib_write_bw,
     perftest_clues,
     perftest_measurement,
+    perftest_texts,
 )
 from fabric.verify.collectives.parse_ras import is_ras, parse_ras
 from fabric.verify.collectives.symptoms import joined
@@ -64,9 +66,8 @@ def read_text(
     if kind is None:
         raise FabricError(f"{source}: not a file of results that is known", hint=HINT)
     if kind == "nccl-tests":
-        clues = tuple(parse_nccl_log(whole_lines(text).splitlines(), source, host=host))
         measured = _grouped(parse_nccl_runs(text, source=source), seating, stage)
-        return Results(kind, measured, joined(clues, seating))
+        return Results(kind, measured, _clues(whole_lines(text).splitlines(), source, host, seating))
     if kind == "nccl-tests -J":
         return Results(kind, _grouped((parse_nccl_json(text, source=source),), seating, stage))
     if kind == "ib_write_bw":
@@ -75,9 +76,7 @@ def read_text(
         return Results(kind, *parse_dcgmi(text, source=source, host=host))
     if kind == "ncclras":
         return Results(kind, clues=parse_ras(text, source=source))
-    return Results(
-        kind, clues=joined(tuple(parse_nccl_log(whole_lines(text).splitlines(), source, host=host)), seating)
-    )
+    return Results(kind, clues=_clues(whole_lines(text).splitlines(), source, host, seating))
 
 
 def kind_of(text: str) -> Kind | None:
@@ -134,7 +133,27 @@ def _log(path: Path, source: str, host: str, seating: Seating | None) -> Results
         head = file.read(1 << 20).decode("utf-8", "replace")
     if not is_log(head):
         raise FabricError(f"{source}: longer than {MAX_FILE >> 20} MiB, and no log", hint=HINT)
-    return Results("log", clues=joined(tuple(parse_nccl_log(_lines(path), source, host=host)), seating))
+    return Results("log", clues=_clues(_lines(path), source, host, seating))
+
+
+def _clues(lines: Iterable[str], source: str, host: str, seating: Seating | None) -> tuple[Clue, ...]:
+    """The clues of a log, with hosts as the seating names them and GPUs by the spec's PCI addresses."""
+    hosts = seating.cluster.spec.hosts if seating else None
+    network = hosts.network if hosts else None
+    found = parse_nccl_log(lines, source, host=host, gpu_pci=(network.gpu_pci if network else None) or ())
+    return joined(
+        tuple(replace(clue, where=_named(clue.where, seating), peer=_named(clue.peer, seating)) for clue in found),
+        seating,
+    )
+
+
+def _named(where: str, seating: Seating | None) -> str:
+    """`host` or `host:part` with the host's name in the seating: a log may have its full domain name."""
+    name, colon, part = where.partition(":")
+    if seating is None or name in seating.by_host or "." not in name:
+        return where
+    short = name.partition(".")[0]
+    return f"{short}{colon}{part}" if short in seating.by_host else where
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -190,18 +209,31 @@ def _hosts(names: Sequence[str], seating: Seating | None) -> tuple[str, ...]:
 
 
 def _perftest(text: str, source: str, seating: Seating | None, host: str) -> Results:
-    run = parse_ib_write_bw(text, source=source)
-    seats = [seating.seat_at(gid) if seating and gid else None for gid in (run.local, run.remote)]
-    ends = [seat.host if seat else _bare(gid) for seat, gid in zip(seats, (run.local, run.remote), strict=True)]
+    """Every run of a text; runs between the same NICs are repeats of one measurement."""
+    same: dict[tuple[tuple[str, ...], tuple[int, ...]], list[PerftestRun]] = {}
+    clues: list[Clue] = []
+    for part in perftest_texts(text, source=source):
+        run = parse_ib_write_bw(part, source=source)
+        same.setdefault(_between(run, seating, host), []).append(run)
+        clues += perftest_clues(part, run, host=host)
+    measured = [
+        perftest_measurement(runs, stage="rails", hosts=hosts, rails=rails) for (hosts, rails), runs in same.items()
+    ]
+    nobody = "it does not say between which hosts it ran"
+    named = tuple(one if one.hosts else replace(one, state="unmade", values=(), reason=nobody) for one in measured)
+    return Results("ib_write_bw", named, tuple(clues))
+
+
+def _between(run: PerftestRun, seating: Seating | None, host: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The hosts and rails of a run, by its GIDs; without them, by the device of the host whose file it is."""
+    gids = (run.local, run.remote)
+    seats = [seating.seat_at(gid) if seating and gid else None for gid in gids]
+    ends = [seat.host if seat else _bare(gid) for seat, gid in zip(seats, gids, strict=True)]
     hosts = tuple(end for end in (ends[0] or host, ends[1]) if end)
     rails = tuple({seat.rail: None for seat in seats if seat})
     if not rails and seating and host in seating.by_host:
         rails = tuple(seat.rail for seat in seating.by_host[host] if seat.hca == run.device)
-    stage: Stage = "rails"
-    measured = perftest_measurement((run,), stage=stage, hosts=hosts, rails=rails)
-    if not hosts:
-        measured = replace(measured, state="unmade", values=(), reason="it does not say between which hosts it ran")
-    return Results("ib_write_bw", (measured,), perftest_clues(text, run, host=host))
+    return hosts, rails
 
 
 def _bare(gid: str) -> str:

@@ -14,7 +14,7 @@ from fabric.verify.collectives import parse_nccl_log as module
 from fabric.verify.collectives.causes import BY_NAME, CAUSES, STATUSES, explain
 from fabric.verify.collectives.model import Clue
 from fabric.verify.collectives.parse_nccl_log import parse_nccl_log
-from fabric.verify.collectives.parse_perftest import parse_ib_write_bw, perftest_measurement
+from fabric.verify.collectives.parse_perftest import parse_ib_write_bw, perftest_measurement, perftest_texts
 from fabric.verify.collectives.parse_ras import parse_ras
 from fabric.verify.collectives.rank_map import ranks_in_log
 
@@ -127,6 +127,12 @@ def test_without_gids_as_on_infiniband_the_bootstrap_address_names_the_peer() ->
     assert [(clue.kind, clue.where, clue.peer) for clue in clues(*lines, error)] == [
         ("retry-exceeded", "gt9", "gt0001:mlx5_3")
     ]
+
+
+def test_an_xid_is_of_the_gpu_that_the_spec_has_at_this_address() -> None:
+    line = "Nov 30 18:00:07 gt0001 kernel: NVRM: Xid (PCI:0000:4E:00): 79, pid=1"
+    found = parse_nccl_log([line], "x", gpu_pci=["0000:1b:00.0", "0000:2c:00.0", "0000:4e:00.0"])
+    assert [clue.where for clue in found] == ["gt0001:gpu2"]
 
 
 def test_one_host_without_gdr_among_its_connections_is_told_with_their_number() -> None:
@@ -287,6 +293,22 @@ def test_perftest_that_never_began_blames_nobody(end: str, state: str) -> None:
     text = PERFTEST.format(unit="Gb", row=end).replace("---", "")
     measured = perftest_measurement((parse_ib_write_bw(text, source="x"),), stage="rails", hosts=("a", "b"))
     assert (measured.state, measured.values) == (state, ())
+
+
+def test_a_loop_over_nics_is_one_run_each() -> None:
+    text = "".join(
+        PERFTEST.format(unit="Gb", row=row).replace("mlx5_3", nic)
+        for nic, row in (
+            ("mlx5_0", "8388608    5000             392.41             392.36             0.005847"),
+            ("mlx5_1", "8388608    5000             98.10              98.00              0.001460"),
+        )
+    )
+    runs = [parse_ib_write_bw(part, source="x") for part in perftest_texts(text, source="x")]
+    assert [(run.device, round(run.rows[0].average, 2)) for run in runs] == [("mlx5_0", 49.05), ("mlx5_1", 12.25)]
+    with pytest.raises(FabricError, match="x: 2 runs of ib_write_bw, not one"):
+        parse_ib_write_bw(text, source="x")
+    lost = text.replace("RDMA_Write BW Test", "", 1)
+    assert parse_ib_write_bw(lost, source="x").rows == ()
 
 
 @pytest.mark.parametrize("quote", ['"', ""])

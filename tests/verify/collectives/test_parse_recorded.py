@@ -129,6 +129,13 @@ def test_a_long_log_is_read_line_by_line_and_other_long_files_are_refused(
         read_results(tmp_path / "long.txt")
 
 
+def test_full_domain_names_are_those_of_the_spec(lab_seating: Seating) -> None:
+    line = "z01-r001-h1.example.net:1:2 [0] x.cc:1 NCCL WARN NET/IB : mlx5_4:1 Got async event : port error\n"
+    other = "gt1.example.net:1:2 [0] x.cc:1 NCCL WARN NET/IB : mlx5_4:1 Got async event : port error\n"
+    found = read_text(line + other, source="x", seating=lab_seating).clues
+    assert [clue.where for clue in found] == ["z01-r001-h1:mlx5_4", "gt1.example.net:mlx5_4"]
+
+
 @pytest.mark.parametrize(
     ("hosts", "rails", "stage"),
     [
