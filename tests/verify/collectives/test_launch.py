@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -34,9 +36,10 @@ WAITS = "[1,0]<stderr>:mpi_rows: rank 0 on h0 waits at MPI_Init for 60.0 s\n"
 COUNT = 1 << 20
 
 
-def ended(command: Command) -> list[Ended]:
+def ended(*commands: Command) -> list[Ended]:
     with scratch("test") as held, Pool[int](held) as pool:
-        pool.start(0, command)
+        for number, command in enumerate(commands):
+            pool.start(number, command)
         found: list[Ended] = []
         while len(pool):
             found += [one for _, one in pool.ended()]
@@ -223,8 +226,6 @@ for host in os.listdir(given):
 def test_ansible_runs_each_group_from_its_first_host(
     tmp_path: Path, spec_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sys
-
     text, program = tmp_path / "text", tmp_path / "ansible-playbook"
     text.write_text(rows(300.0))
     program.write_text(ANSIBLE.format(python=sys.executable, text=str(text), mute="z01-r002-h1"))
@@ -254,9 +255,6 @@ def test_real_mpirun_from_the_command_to_the_result(
     tmp_path: Path, spec_file: Callable[..., Path], fabric_cli: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two hosts of the spec, played by this machine: an agent in the place of ssh starts Open MPI's own daemons here."""
-    import shutil
-    import sys
-
     if shutil.which("mpirun") is None:
         pytest.skip("Open MPI is not installed")
     for name, script in (("agent", LOCAL_AGENT), ("python", LOCAL_PYTHON.format(python=sys.executable))):
@@ -273,3 +271,37 @@ def test_real_mpirun_from_the_command_to_the_result(
     (m,) = (json.loads(line)["measurement"] for line in kept.read_text().splitlines()[1:])
     assert (m["state"], len(m["values"]), m["wrong"], m["by"]) == ("ok", 2, 0, "mpi")
     assert m["hosts"] == list(PAIR)
+
+
+SLURM = """ClusterName=x
+SlurmctldHost=localhost
+SlurmctldPort=1
+AuthType=auth/none
+CredType=cred/none
+GresTypes=gpu
+SelectType=select/cons_tres
+MessageTimeout=2
+NodeName={hosts} CPUs=64 Gres=gpu:8
+PartitionName=burnin Nodes=ALL
+"""
+
+
+@pytest.mark.lab
+def test_real_srun_takes_every_command(tmp_path: Path, spec_file: Callable[..., Path]) -> None:
+    """As far as to ask a controller, which is not there: srun refuses before that what it does not understand."""
+    if shutil.which("srun") is None:
+        pytest.skip("Slurm's commands are not installed")
+    (tmp_path / "slurm.conf").write_text(SLURM.format(hosts=",".join(LAB.seats)))
+    own = {"partition": "burnin", "account": "a", "qos": "q", "reservation": "r", "mpi": "none", "wait_s": 1}
+    job = make_job(
+        spec_file("lab", {"collectives": {"slurm": own}}),
+        {"stages": ("pairs", "rails", "diag")},
+        ("z01-r001-*",),
+        (),
+        {},
+    )
+    commands = [command for one in job.plan().stages for groups in one.rounds for _, command in job.commands(groups)]
+    assert {command.argv[0] for command in commands} == {"srun"}
+    env = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
+    for one in ended(*(replace(command, limit_s=60, env={**command.env, **env}) for command in commands)):
+        assert "Unable to contact slurm controller" in one.err, one
