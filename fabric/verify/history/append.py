@@ -9,9 +9,9 @@ from fabric.verify.finding import Finding, count
 from fabric.verify.history.store import History, Stamp
 from fabric.verify.outcome import Outcome
 
-KEEP_PASSES = 100
+KEEP_PASSES = 30
 """Runs of which every pass is kept; of older ones what failed or was unknown, and the counts (our choice: at 24,576 GPUs the passes of
-one run of all checks are a few MB, and who looks further back asks what was wrong)."""
+one run of all checks are some 5 MB, and who looks further back asks what was wrong)."""
 CLIP = 4000
 """Characters of a text that are kept; what devices say may be longer."""
 

@@ -20,7 +20,7 @@ VERSION = 1
 APPLICATION = 0x46414248
 """SQLite's `application_id`: "FABH"."""
 WAIT_S = 5.0
-"""Seconds to wait for another process that writes (our choice: one run is written in less than a second)."""
+"""Seconds to wait for another process that writes (our choice: one run is written in two seconds at most)."""
 _CHUNK = 500
 """Values in one `IN (...)`: SQLite before 3.32 takes 999."""
 
@@ -36,8 +36,8 @@ CREATE TABLE findings (
   expected INTEGER NOT NULL, action INTEGER NOT NULL, evidence INTEGER NOT NULL, count INTEGER NOT NULL);
 CREATE INDEX findings_run ON findings (run, verdict);
 CREATE INDEX findings_subject ON findings (subject);
-CREATE INDEX findings_devices ON findings (devices);
-CREATE INDEX findings_links ON findings (links);
+CREATE INDEX findings_devices ON findings (devices) WHERE verdict != 'pass';
+CREATE INDEX findings_links ON findings (links) WHERE verdict != 'pass';
 CREATE TABLE measurements (
   run INTEGER NOT NULL REFERENCES runs(id), stage TEXT NOT NULL, test TEXT NOT NULL, hosts INTEGER NOT NULL,
   rails TEXT NOT NULL, size INTEGER NOT NULL, "values" TEXT NOT NULL, state TEXT NOT NULL, reason INTEGER NOT NULL,
@@ -130,6 +130,7 @@ class History:
             found.base.execute("BEGIN IMMEDIATE")
             if found.version() == 0:
                 found.create()
+            found.know_texts()
             yield found
             found.base.execute("COMMIT")
 
@@ -174,16 +175,21 @@ class History:
             if statement.strip():
                 self.base.execute(statement)
 
+    def know_texts(self) -> None:
+        """All numbers at once: one question a text would take most of the time of a run with many passes."""
+        self._numbers = {str(text): number for number, text in self.base.execute("SELECT id, text FROM texts")}
+
     def number(self, text: str) -> int:
         """The number of a text, which is put in when it is new."""
         found = self._numbers.get(text)
         if found is None:
             clean = text.encode("utf-8", "replace").decode()
-            row = self.base.execute("SELECT id FROM texts WHERE text = ?", (clean,)).fetchone()
-            found = row[0] if row else self.base.execute("INSERT INTO texts (text) VALUES (?)", (clean,)).lastrowid
+            found = self._numbers.get(clean)
+        if found is None:
+            found = self.base.execute("INSERT INTO texts (text) VALUES (?)", (clean,)).lastrowid
             if not isinstance(found, int):
                 raise FabricError(f"{self.path} is damaged: a text has no number", hint=_AWAY)
-            self._numbers[text] = found
+            self._numbers[clean] = found
         return found
 
     def numbers(self, texts: Sequence[str]) -> int:
