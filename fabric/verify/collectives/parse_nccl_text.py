@@ -89,7 +89,8 @@ def parse_nccl_runs(text: str, *, source: str, collective: str = "") -> tuple[Nc
     reader = _Reader(collective)
     for line in lines_of(text):
         reader.take(line)
-    return tuple(_finish(builder, reader, source) for builder in reader.done())
+    lists = _Lists(reader.closed)
+    return tuple(_finish(builder, reader, lists, source) for builder in reader.done())
 
 
 class _Reader:
@@ -185,8 +186,8 @@ class _Reader:
         return [_Builder(None, failures=stray)]
 
 
-def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
-    devices, groups = _members(builder, reader.closed)
+def _finish(builder: _Builder, reader: _Reader, lists: _Lists, source: str) -> NcclRun:
+    devices, groups = lists.members(builder)
     nranks = group_size(devices)
     rows = tuple(printed.row for printed in builder.rows)
     collective = reader.said or builder.collective or reader.command or guess(rows, nranks)
@@ -210,25 +211,44 @@ def _finish(builder: _Builder, reader: _Reader, source: str) -> NcclRun:
     )  # fmt: skip
 
 
-def _members(builder: _Builder, all_runs: list[_Builder]) -> tuple[list[Device], int]:
-    """The devices that the rows of a run are of, and in how many groups they ran.
+class _Lists:
+    """The device lists of a text, and whose rows are whose.
 
     Only the first rank lists devices, of all groups. Where every group prints its own rows, the label says whose they are.
     """
-    before = all_runs[: all_runs.index(builder)] if builder in all_runs else []
-    lists = builder if builder.devices else next((run for run in reversed(before) if run.devices), None)
-    if lists is None:
-        return [], 1
-    by_group: dict[int, list[Device]] = {}
-    for device in lists.devices:
-        by_group.setdefault(device.group, []).append(device)
-    tellers = [run for run in all_runs if run.rows and run.tag is not None]
-    if len(by_group) > 1 and builder.tag is not None and len(tellers) > 1:
-        first = builder.tag * max(lists.threads, 1)
-        mine = next((device.group for device in lists.devices if device.rank == first), None)
-        if mine is not None:
-            return by_group[mine], 1
-    return lists.devices, len(by_group)
+
+    def __init__(self, runs: list[_Builder]) -> None:
+        self.labelled = sum(1 for run in runs if run.rows and run.tag is not None)
+        self.before: dict[int, _Builder | None] = {}
+        self.groups: dict[int, dict[int, list[Device]]] = {}
+        last: _Builder | None = None
+        for run in runs:
+            self.before[id(run)] = last
+            last = run if run.devices else last
+
+    def members(self, run: _Builder) -> tuple[list[Device], int]:
+        """The devices that the rows of a run are of, and in how many groups they ran."""
+        lists = run if run.devices else self.before.get(id(run))
+        if lists is None:
+            return [], 1
+        if id(lists) not in self.groups:
+            by_group = self.groups.setdefault(id(lists), {})
+            for device in lists.devices:
+                by_group.setdefault(device.group, []).append(device)
+        by_group = self.groups[id(lists)]
+        if len(by_group) > 1 and run.tag is not None and self.labelled > 1:
+            mine = _group_of(lists.devices, run.tag * max(lists.threads, 1))
+            if mine is not None:
+                return by_group[mine], 1
+        return lists.devices, len(by_group)
+
+
+def _group_of(devices: list[Device], rank: int) -> int | None:
+    """The group of a rank; lists are in rank order, unless a line is missing."""
+    near = devices[rank : rank + 1]
+    if near and near[0].rank == rank:
+        return near[0].group
+    return next((device.group for device in devices if device.rank == rank), None)
 
 
 def is_nccl_text(text: str) -> bool:
