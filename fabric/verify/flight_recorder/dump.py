@@ -48,7 +48,9 @@ def summary_of(data: Any, rank: int, source: str, memberships: Memberships) -> R
     config = section(data, "pg_config")
     names = {name: conf for key, conf in config.items() if (name := _name(key, conf))}
     status = {number(key, "pg_status") or 0: _counters(value) for key, value in section(data, "pg_status").items()}
-    seen = _read_entries(entries, _by_order(names, {entry.get("pg_id") for entry in entries}))
+    seen = _read_entries(
+        entries, _by_order(names, {pg_id for entry in entries if type(pg_id := entry.get("pg_id")) is int})
+    )
     ids = _ids(names, seen, status)
     views = tuple(
         _view(name, names.get(name), seen.get(name), status.get(ids.get(name, -1)), memberships)
@@ -103,25 +105,40 @@ def _ids(names: Mapping[str, Any], seen: Mapping[str, _Seen], status: Mapping[An
 
 
 def _read_entries(entries: list[dict[str, Any]], by_order: Mapping[int, str]) -> dict[str, _Seen]:
-    """By the name of the group. The loop over all entries: it touches little of each."""
+    """By the name of the group. Of what has ended only the last two of each group are looked at: nearly all entries have."""
     found: dict[str, _Seen] = {}
+    last: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for entry in entries:
-        group = entry.get("process_group")
-        pg_id = entry.get("pg_id")
-        if type(pg_id) is not int:
-            pg_id = number(pg_id, "pg_id") or 0
-        name, desc = group_of(group) if group is not None else (by_order.get(pg_id, f"#{pg_id}" if pg_id else "0"), "")
-        seen = found.get(name)
-        if seen is None:
-            seen = found[name] = _Seen(desc, pg_id)
-        is_p2p = entry.get("is_p2p")
-        if is_p2p is None:
-            is_p2p = _TRANSFER.search(text(entry.get("profiling_name"), "profiling_name")) is not None
-        if is_p2p:
-            _transfer(seen, entry)
-        else:
-            _collective(seen, entry)
+        get = entry.get
+        if get("retired") is True:
+            group = get("process_group")
+            if type(group) is tuple and len(group) == 2 and type(group[0]) is str:
+                kept = last.get((group[0], get("is_p2p") is True))
+                if kept is not None:
+                    kept[0], kept[1] = kept[1], entry
+                    continue
+                last[group[0], get("is_p2p") is True] = [entry, entry]
+        _take(found, entry, by_order)
+    for some in last.values():
+        for entry in some:
+            _take(found, entry, by_order)
     return found
+
+
+def _take(found: dict[str, _Seen], entry: Mapping[str, Any], by_order: Mapping[int, str]) -> None:
+    group = entry.get("process_group")
+    pg_id = number(entry.get("pg_id"), "pg_id") or 0
+    name, desc = group_of(group) if group is not None else (by_order.get(pg_id, f"#{pg_id}" if pg_id else "0"), "")
+    seen = found.get(name)
+    if seen is None:
+        seen = found[name] = _Seen(desc, pg_id)
+    is_p2p = entry.get("is_p2p")
+    if is_p2p is None:
+        is_p2p = _TRANSFER.search(text(entry.get("profiling_name"), "profiling_name")) is not None
+    if is_p2p:
+        _transfer(seen, entry)
+    else:
+        _collective(seen, entry)
 
 
 def _ended(entry: Mapping[str, Any]) -> bool:
@@ -137,7 +154,7 @@ def _collective(seen: _Seen, entry: Mapping[str, Any]) -> None:
     seen.enqueued = max(seq, seen.enqueued or 0)
     if _ended(entry):
         seen.completed = max(seq, seen.completed or 0)
-        seen.ended = [*seen.ended[1 - _LAST :], (seq, entry)]
+        seen.ended = sorted({**dict(seen.ended), seq: entry}.items(), key=lambda item: item[0])[-_LAST:]
         return
     if entry.get("state") == "started" or entry.get("time_discovered_started_ns"):
         seen.started = max(seq, seen.started or 0)
@@ -181,15 +198,23 @@ def _call(entry: Mapping[str, Any]) -> Call:
         _numel(entry.get("input_sizes")),
         _numel(entry.get("output_sizes")),
         tuple(
-            dict.fromkeys(text(kind, "dtype") for kind in [*(entry.get("input_dtypes") or []), *(entry.get("output_dtypes") or [])])
+            dict.fromkeys(
+                text(kind, "dtype") for way in ("input", "output") for kind in _list(entry.get(f"{way}_dtypes"))
+            )
         ),
-    )  # fmt: skip
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None or isinstance(value, list):
+        return value or []
+    raise FabricError("sizes and types of a call are not lists")
 
 
 def _numel(sizes: Any) -> int:
     """Elements of all tensors together; 0 without any."""
     total = 0
-    for shape in sizes or []:
+    for shape in _list(sizes):
         if not isinstance(shape, list | tuple):
             raise FabricError("the sizes of a call are not lists of numbers")
         elements = 1

@@ -27,9 +27,12 @@ DEEPEST: Final = 32
 
 _TUPLES: Final = 10_000  # pairs made right after a text; bounds how deep they can stand in each other
 _MEMO: Final = rb"(?:q.|r..[\x00-\x07]\x00)?"
+_PAIR: Final = rb"\x86" + _MEMO
+_FIXED: Final = rb"K.|M..|J.{4}|[N\x88\x89]|\x8a\x08.{8}|G.{8}"
+# Most often a key from the memo and its value stand together, so they are matched together; two from the memo can make a pair.
 _ATOM: Final = (
-    rb"h.(?:(?:h.|j.{4})\x86" + _MEMO + rb")?+"  # from the memo; two of it make a pair
-    rb"|j.{4}(?:(?:h.|j.{4})\x86" + _MEMO + rb")?+|[N\x88\x89]|K.|M..|J.{4}|\x8a\x08.{8}|G.{8}"
+    rb"h.(?:h.(?:h." + _PAIR + rb"|" + _PAIR + rb")?+|" + _FIXED + rb")?+"
+    rb"|j.{4}(?:(?:h.|j.{4})" + _PAIR + rb")?+|h.j.{4}" + _PAIR + rb"|" + _FIXED
 )
 
 

@@ -28,7 +28,7 @@ FAULTS = {
     "size": _edited({(3, 8): _edit("numel", 999)}),
     "type": _edited({(3, 8): _edit("dtype", "Float")}),
     "order": _edited({(3, 5): _edit("call", "_reduce_scatter_base"), (3, 6): _edit("call", "_all_gather_base")}),
-    "p2p": Job(tp=1, dp=1, pp=4, rounds=6, stop={2: 4}),
+    "p2p": Job(tp=1, dp=1, pp=4, rounds=6, stop={2: 7}, program=(("pp", "transfer", 1024),)),
     "subgroup": Job(tp=2, dp=2, rounds=3, stop={3: 9}),
 }
 EXPECTED = {

@@ -68,7 +68,7 @@ Edit = Callable[[Op], None]
 
 @dataclass
 class Job:
-    """`tp` x `dp` x `pp` ranks. Faults are put in by `stop`, `blind`, `idle` (rank -> its calls until then) and `edits` ((rank, nth call of
+    """`tp` x `dp` x `pp` ranks. Faults are put in by `stop`, `blind`, `idle` (rank -> its calls until then at least) and `edits` ((rank, nth call of
     a collective) -> change of it).
     """
 
@@ -76,6 +76,7 @@ class Job:
     dp: int = 2
     pp: int = 1
     rounds: int = 12
+    program: tuple[tuple[str, str, int], ...] = PROGRAM
     stop: dict[int, int] = field(default_factory=dict)
     blind: dict[int, int] = field(default_factory=dict)
     idle: dict[int, int] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class Job:
         kinds = {"DATA_PARALLEL": "dp", "TENSOR_PARALLEL": "tp", "EXPERT_PARALLEL": "ep", "PIPELINE_PARALLEL": "pp"}
         mine = {kinds.get(team.desc, "world"): team for team in self.teams_of(rank)}
         for _ in range(self.rounds):
-            for kind, call, numel in PROGRAM:
+            for kind, call, numel in self.program:
                 if len(mine[kind].ranks) > 1:
                     yield mine[kind], call, numel
 
@@ -132,9 +133,8 @@ class Job:
         pending = sum(not op.shown for op in rank.ops)
         if rank.stopped or pending >= AHEAD:
             return False
-        calls = sum(op.peer is None for op in rank.ops)
         for fault, name in ((self.stop, "stopped"), (self.blind, "blind"), (self.idle, "idle")):
-            if fault.get(rank.number) == calls:
+            if rank.number in fault and len(rank.ops) >= fault[rank.number]:
                 setattr(rank, name, True)
         return not rank.halted() and self._take(rank)
 

@@ -36,6 +36,7 @@ def becomes(**changes: Any) -> Any:
     return edit
 
 
+P2P = (("pp", "transfer", 1024),)
 FAULTS: dict[str, tuple[Job, Named]] = {
     "healthy": (Job(), []),
     "healthy pipeline": (Job(tp=2, dp=2, pp=4), []),
@@ -45,6 +46,8 @@ FAULTS: dict[str, tuple[Job, Named]] = {
     "two stopped": (Job(stop={2: 20, 13: 20}, tp=4, dp=4), [("stopped", (2,), True), ("stopped", (13,), True)]),
     "pipeline of two": (Job(stop={5: 20}, tp=2, dp=2, pp=2), [("stopped", (5,), True)]),
     "pipeline of four": (Job(stop={5: 20}, tp=2, dp=1, pp=4), [("stopped", (5,), True)]),
+    "transfers of two": (Job(stop={1: 7}, tp=1, dp=1, pp=2, program=P2P), [("stopped", (1,), True)]),
+    "transfers of four": (Job(stop={2: 14}, tp=1, dp=1, pp=4, program=P2P), [("stopped", (2,), True)]),
     "gpu": (Job(blind={6: 20}), [("stuck", (6,), True)]),
     "gpu does not begin": (Job(idle={6: 20}), [("not-started", (6,), True)]),
     "size": (Job(edits={(3, 21): becomes(numel=999)}), [("mismatch", (3,), True)]),
