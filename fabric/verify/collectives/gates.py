@@ -111,24 +111,33 @@ def _unmade(judged: Sequence[Judged]) -> Iterator[Finding]:
 
 
 def _passes(judged: Sequence[Judged], expected: Mapping[Key, Expected]) -> Iterator[Finding]:
-    """One finding for all good results of a stage and test, with the range of what was measured."""
-    good: dict[Key, list[Measurement]] = {}
+    """One finding for all good results of a stage and test, with the range of what was measured.
+
+    Where there was neither a value nor a peer to compare with, the finding says so: that the data was right is all that is proven.
+    """
+    good: dict[tuple[Key, bool], list[Measurement]] = {}
     for one in judged:
         if one.verdict in ("good", "grey"):
-            good.setdefault((one.measurement.stage, one.measurement.test), []).append(one.measurement)
-    for (stage, test), found in good.items():
+            test = (one.measurement.stage, one.measurement.test)
+            good.setdefault((test, one.verdict == "good" or one.ratio is not None), []).append(one.measurement)
+    for (key, compared), found in good.items():
         values = sorted(value for m in found if (value := m.value) is not None)
-        known = expected.get((stage, test))
+        known = expected.get(key) if not found[0].by else None
+        peers = f"at least {known.least:.4g} GB/s ({known.source})" if known else "as fast as its peers"
         yield Finding(
-            f"collectives.{stage}",
-            f"{test} of {counted(len(found), 'group')}",
+            f"collectives.{key[0]}",
+            f"{key[1]} of {counted(len(found), 'group')}",
             "pass",
-            f"{values[0]:.4g} to {values[-1]:.4g} GB/s, median {values[len(values) // 2]:.4g}"
-            if values
-            else "no fault found",
-            f"at least {known.least:.4g} GB/s ({known.source})" if known else "as fast as its peers",
+            _range(values) + ("" if compared or not values else "; there is nothing to compare it with"),
+            peers if compared else "right data to the end",
             count=len(found),
         )
+
+
+def _range(values: Sequence[float]) -> str:
+    if not values:
+        return "no fault found"
+    return f"{values[0]:.4g} to {values[-1]:.4g} GB/s, median {values[len(values) // 2]:.4g}"
 
 
 def _subject(m: Measurement) -> str:
