@@ -36,7 +36,7 @@ def analyse(dumps: Dumps) -> Analysis:
     return Analysis(
         world, len(dumps.ranks), sum(dump.entries for dump in dumps.ranks.values()),
         tuple(sorted({dump.version for dump in dumps.ranks.values()}, key=_number)), missing, tuple(dumps.unread),
-        len(groups), tuple(dict.fromkeys([*(wait.group for wait in waits), *(joint.group.label for joint in joints)])),
+        len(groups), tuple(dict.fromkeys([*(wait.group for wait in waits or unsure), *(joint.group.label for joint in joints)])),
         tuple(culprits), tuple(waits or unsure), lags, tuple(_notes(dumps, missing, waits, unsure, trusted=trusted)),
         nameless(dumps) > 0 or not groups,
     )  # fmt: skip
@@ -123,16 +123,21 @@ def _of_sinks(
         if graph.absent(rank):
             found.append(_absent(rank, graph))
         elif rank in lags:
-            found.append(_stuck(rank, lags[rank], graph, confidence=0.95 if sure else 0.6))
+            found.append(_stuck(rank, lags[rank], graph, confidence=0.95))
         else:
-            found.append(_stopped(rank, graph, confidence=0.95 if sure else 0.6))
+            found.append(_stopped(rank, graph, sure=sure))
     if any(culprit.proven for culprit in found):
         return [culprit for culprit in found if culprit.proven]  # a rank without a dump is told as a fact beside them
     return found
 
 
-def _stopped(rank: int, graph: Waits, *, confidence: float) -> Culprit:
-    return Culprit("stopped", (rank,), graph.group_of(rank), graph.evidence(rank), graph.reach(rank), confidence)
+def _stopped(rank: int, graph: Waits, *, sure: bool) -> Culprit:
+    """Where it is not sure that the other half of a transfer is missing, two ranks that wait are proof: both would have to hang alone."""
+    proven = sure or graph.witnesses(rank) > 1
+    confidence = 0.95 if sure else 0.8 if proven else 0.5
+    return Culprit(
+        "stopped", (rank,), graph.group_of(rank), graph.evidence(rank), graph.reach(rank), confidence, proven
+    )
 
 
 def _stuck(rank: int, groups: tuple[str, ...], graph: Waits, *, confidence: float) -> Culprit:

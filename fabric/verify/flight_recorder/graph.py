@@ -44,6 +44,10 @@ class Waits:
                     todo += fresh
         return len(seen) - 1
 
+    def witnesses(self, rank: int) -> int:
+        """How many ranks wait for it directly."""
+        return len({waiter for place in self._for.get(rank, ()) for waiter in self._waits[place].waiters})
+
     def group_of(self, rank: int) -> str:
         """The group in which most wait for it."""
         return max((self._waits[place] for place in self._for.get(rank, ())), key=lambda wait: len(wait.waiters)).group

@@ -68,7 +68,7 @@ Edit = Callable[[Op], None]
 
 @dataclass
 class Job:
-    """`tp` x `dp` x `pp` ranks. Faults are put in by `stop`, `blind`, `idle` (rank -> its calls until then at least) and `edits` ((rank, nth call of
+    """`tp` x `dp` x `pp` ranks. Faults are put in by `stop`, `blind`, `idle` (rank -> its calls until then) and `edits` ((rank, nth call of
     a collective) -> change of it).
     """
 

@@ -48,6 +48,7 @@ FAULTS: dict[str, tuple[Job, Named]] = {
     "pipeline of four": (Job(stop={5: 20}, tp=2, dp=1, pp=4), [("stopped", (5,), True)]),
     "transfers of two": (Job(stop={1: 7}, tp=1, dp=1, pp=2, program=P2P), [("stopped", (1,), True)]),
     "transfers of four": (Job(stop={2: 14}, tp=1, dp=1, pp=4, program=P2P), [("stopped", (2,), True)]),
+    "transfers, the last of four": (Job(stop={3: 7}, tp=1, dp=1, pp=4, program=P2P), [("stopped", (3,), False)]),
     "gpu": (Job(blind={6: 20}), [("stuck", (6,), True)]),
     "gpu does not begin": (Job(idle={6: 20}), [("not-started", (6,), True)]),
     "size": (Job(edits={(3, 21): becomes(numel=999)}), [("mismatch", (3,), True)]),
