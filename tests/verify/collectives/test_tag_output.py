@@ -25,7 +25,7 @@ def test_what_was_cut_stays_cut() -> None:
     assert whole == [("a", True), ("12", False)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(TEXT, min_size=1, max_size=5), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_pieces_of_all_ranks_become_their_lines(said: list[list[str]], dice: object) -> None:
     """Each rank's text is cut anywhere, the pieces of all ranks are mixed, each piece with its tag at each line that it begins or goes on."""
