@@ -26,6 +26,8 @@ ACS_VENDOR = 81
 """Vendor error of a local protection error that ACS causes (hosts.md section 4, report 4)."""
 PINNED_FROM = (2, 21)
 """From this NCCL on the GID index is chosen by itself (hosts.md section 4, report 2)."""
+UNREACHABLE: frozenset[ClueKind] = frozenset({"gid-index", "gid-changed", "retry-exceeded"})
+"""What a pinned index that went wrong looks like."""
 MAX_CHUNK = 512 << 10
 """Chunk sizes above are debug settings (hosts.md 2.7)."""
 
@@ -70,6 +72,7 @@ class _Log:
     gpus: dict[tuple[str, int], int] = field(default_factory=dict)
     buses: dict[int, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    pinned: dict[str, Clue] = field(default_factory=dict)
     version: tuple[int, int] = (0, 0)
     number: int = 0
 
@@ -98,6 +101,8 @@ def parse_nccl_log(lines: Iterable[str], source: str, *, host: str = "", gpu_pci
             yield uncounted
     for key, clue in log.clues.items():
         yield replace(clue, count=log.counts[key])
+    if any(clue.kind in UNREACHABLE for clue in log.clues.values()):
+        yield from log.pinned.values()  # it works until the index moves: of a run without such errors it is no news
     for where, (direct, staged, number) in log.gdr.items():
         if staged:
             how = f"{staged} of {direct + staged} connections over NET/IB without GDRDMA"
@@ -232,8 +237,8 @@ def _channel(log: _Log, host: str, _: str, match: re.Match[str]) -> None:
 
 def _setting(log: _Log, host: str, said: str, match: re.Match[str]) -> Clue | None:
     name, value = match[1], int(match[2])
-    if name == "NCCL_IB_GID_INDEX" and log.version >= PINNED_FROM:
-        return log.add("setting", host, said, sort=name)
+    if name == "NCCL_IB_GID_INDEX" and log.version >= PINNED_FROM and len(log.pinned) < MAX_CLUES:
+        log.pinned.setdefault(host, Clue("setting", host, clean(said), source=f"{log.source}:{log.number}"))
     if name.endswith("CHUNKSIZE") and value > MAX_CHUNK:
         return log.add("setting", host, said, sort=name)
     return None

@@ -111,8 +111,10 @@ def test_patterns(line: str, kind: str, where: str, peer: str) -> None:
 
 def test_what_needs_an_earlier_line() -> None:
     pinned = f"{AT}NCCL INFO NCCL_IB_GID_INDEX set by environment to 3."
-    assert [clue.kind for clue in clues("NCCL version 2.27.3+cuda12.9", pinned)] == ["setting"]
-    assert not clues("NCCL version 2.19.3+cuda12.3", pinned)
+    moved = f"{NET}mlx5_5:1 GID table changed"
+    assert [clue.kind for clue in clues("NCCL version 2.27.3+cuda12.9", pinned, moved)] == ["gid-changed", "setting"]
+    assert [clue.kind for clue in clues("NCCL version 2.19.3+cuda12.3", pinned, moved)] == ["gid-changed"]
+    assert not clues("NCCL version 2.27.3+cuda12.9", pinned)  # it works until the index moves
     comm = f"{AT}NCCL INFO ncclCommInitRank comm 0x55 rank 12 nranks 16 cudaDev 0 nvmlDev 6 busId 4e000 commId 0xab - Init START"
     xid = "2026-11-30T18:00:07+00:00 gt0001 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid=1"
     assert [(clue.kind, clue.where) for clue in clues(comm, xid)] == [("xid", "gt0001:gpu6")]
