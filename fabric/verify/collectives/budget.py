@@ -86,9 +86,8 @@ _NO_GROUPS: Mapping[Stage, str] = {"zones": "there is one zone only"}
 
 
 def _seconds(stage: Stage, found: Sequence[Round], how: Collectives, seats: Seats) -> float:
-    if stage in ADAPTIVE:
-        return _FOLLOW_UPS / 2 * run_seconds("pairs", "all_gather", 2, how, seats)
-    return sum(round_seconds(one, how, seats) for one in found)
+    more = _FOLLOW_UPS / 2 * run_seconds("pairs", "all_gather", 2, how, seats) if stage in ADAPTIVE else 0.0
+    return more + sum(round_seconds(one, how, seats) for one in found)
 
 
 def round_seconds(one: Round, how: Collectives, seats: Seats) -> float:
