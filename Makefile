@@ -24,7 +24,7 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-lab demo test lint bench scale-ib docs gen-docs clean
+.PHONY: help setup setup-lab demo test lint bench prove-torch scale-ib docs gen-docs clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,11 @@ bench: setup ## speed and memory at full size; prints the figures
 
 scale-ib: setup ## 4,096 HCAs on ibsim and opensm, read back and walked; SCALE_ARGS=--whole: 24,576 (over ten minutes)
 	@$(PY) -m tests.scale.bench_ib $(SCALE_ARGS)
+
+PROVE_PYTHON ?= $(PY)
+
+prove-torch: setup ## real PyTorch jobs on CPUs that hang or differ, and who is named; needs torch: PROVE_PYTHON=/path/python
+	@$(PY) -m tests.verify.flight_recorder.prove_torch --python $(PROVE_PYTHON)
 
 gen-docs: setup ## write the generated pages of docs/reference again
 	@$(PY) -m tools.gen_docs
