@@ -5,7 +5,6 @@ Every kind of validate hands over one `Outcome` here, so that none can be missin
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,18 +104,21 @@ def _keep(outcome: Outcome, want: Wanted) -> None:
 
     state = state_folder(want.spec, want.state)
     try:
-        when = Stamp(run_id(want.began), stamp(want.began), __version__, str(want.spec), spec_hash(want.spec))
+        sha256, text = _spec(want.spec)
+        when = Stamp(run_id(want.began), stamp(want.began), __version__, str(want.spec), sha256, text)
         record(history_file(state, outcome.cluster), when, outcome)
     except FabricError as error:
         hint = f" (hint: {error.hint})" if error.hint else ""
         click.secho(f"WARNING: this run is not in the history: {error.message}{hint}", fg="yellow", err=True)
 
 
-def spec_hash(spec: Path) -> str:
-    """SHA-256 (hex) of the spec's bytes; FabricError when it cannot be read any more."""
-    from fabric.spec.yaml_read import read_bytes
+def _spec(path: Path) -> tuple[str, str]:
+    """SHA-256 (hex) of the spec's bytes, and its text unless it may hold a secret. FabricError when it cannot be read any more."""
+    from fabric.change.keep import without_secrets
+    from fabric.design.load import load_spec
 
-    return hashlib.sha256(read_bytes(spec)).hexdigest()
+    loaded = load_spec(path)
+    return loaded.text_sha256, without_secrets(loaded.source.text, loaded.value.secrets)
 
 
 def _colour(line: str) -> str | None:

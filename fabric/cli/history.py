@@ -3,9 +3,9 @@
 `--json` prints, each with its version: `fabric.history.runs/1` {schema, cluster, runs: [RUN]}; `fabric.history.part/1` {schema, name, names,
 passes: [run], episodes: [EPISODE], speeds: [{run, at, stage, test, value, peers, groups}]}; `fabric.history.lemons/1` {schema, runs, offenders:
 [{name, episodes, runs, first, last, still, checks}]}; `fabric.history.since/1` {schema, since: [{last: RUN, good: RUN or null, between,
-spec_changed, tool_changed, faults: [EPISODE], unknown: [EPISODE], speeds: [{stage, test, before, now}], applied: [run]}]}. RUN: {run, at, tool,
-spec, spec_sha256, checks, selection, passed, failed, unknown}. EPISODE: {check, subject, verdict, severity, measured, action, first, last,
-runs, over}; first, last and over are runs, over is null while it lasts. Speeds in GB/s, times UTC.
+spec_changed, spec_diff: [line], tool_changed, faults: [EPISODE], unknown: [EPISODE], speeds: [{stage, test, before, now}], applied: [run]}]}.
+RUN: {run, at, tool, spec, spec_sha256, checks, selection, passed, failed, unknown}. EPISODE: {check, subject, verdict, severity, measured,
+action, first, last, runs, over}; first, last and over are runs, over is null while it lasts. Speeds in GB/s, times UTC.
 """
 
 from __future__ import annotations

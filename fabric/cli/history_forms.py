@@ -51,6 +51,8 @@ def since_lines(since: Since, applied: Sequence[str]) -> Iterator[str]:
             else "is the same"
         )
         yield f"  the spec {changed}"
+        for line in since.spec_diff:
+            yield f"    {line}"
         if since.tool_changed:
             yield f"  fabric was {good.tool}, is {last.tool}"
         for run in applied:
@@ -106,7 +108,7 @@ def since_data(since: Since) -> dict[str, Any]:
     """One of `since`, without `applied`."""
     return {
         "last": run_data(since.last), "good": None if since.good is None else run_data(since.good), "between": since.between,
-        "spec_changed": since.spec_changed, "tool_changed": since.tool_changed,
+        "spec_changed": since.spec_changed, "tool_changed": since.tool_changed, "spec_diff": list(since.spec_diff),
         "faults": [_episode(one) for one in since.faults], "unknown": [_episode(one) for one in since.unknown],
         "speeds": [{"stage": c.stage, "test": c.test, "before": c.before, "now": c.now} for c in since.speeds],
     }  # fmt: skip

@@ -39,7 +39,7 @@ def kept(spec_file: Callable[..., Path]) -> tuple[Path, Path]:
     silent = finding("read.device", "z01-rtsw002", "unknown", measured="no answer")
     days = [outcome(checks=("cabling",)), *[outcome(bad, silent, checks=("cabling",))] * 2]
     for day, one in enumerate([*days, days[0], days[1], outcome()], start=1):
-        keep(path, day, one, sha=str(day // 5) * 64)
+        keep(path, day, one, sha=str(day // 5) * 64, spec=f"name: lab\nracks: {day // 5}\n")
     return spec, path
 
 
@@ -48,6 +48,7 @@ def test_validate_keeps_what_it_found(validate: Callable[..., Result], tmp_path:
     assert validate("qos", "--no-history").exit_code == 0
     with History.read(tmp_path / ".fabric" / "lab.history.sqlite") as history:
         (run,) = history.runs()
+        assert history.spec(run.spec_sha256) == (tmp_path / "cluster.yaml").read_text()
     assert (run.checks, run.selection, run.failed, run.spec) == (
         ("cabling",),
         ("--device z02-*",),

@@ -156,6 +156,25 @@ def test_the_map_holds_every_pair_with_its_value() -> None:
     assert (layer.slowest[1].share or 100) < 50
 
 
+def test_hosts_alone_and_larger_groups() -> None:
+    hosts = tuple(seating().by_host)
+    alone = [
+        Measurement("node", "all_reduce", (host,), values=(470.0 if host != hosts[2] else 230.0,)) for host in hosts
+    ]
+    groups = [
+        Measurement("zone", "all_gather", hosts, values=(44.25,)),
+        Measurement("groups", "alltoall", hosts[:4], (3,), state="broken", reason="<hang>"),
+    ]
+    (layer,) = heat(seating(), [*alone, *groups]).layers
+    assert (layer.label, layer.count, decoded(layer.pairs)) == (
+        "all_reduce, one host alone", 8, tuple(place for place in range(8) for _ in "ab"),
+    )  # fmt: skip
+    assert (layer.slowest[0].a, layer.slowest[0].b, layer.slowest[0].value) == (hosts[2], "", 230.0)
+    text = html_report(page(measurements=[*alone, *groups]))
+    assert f"<td>8: {hosts[0]} to {hosts[-1]}</td><td>all</td><td>44.25</td>" in text
+    assert f"<td>4: {hosts[0]} to {hosts[3]}</td><td>3</td><td>&#10005; &lt;hang&gt;</td>" in text
+
+
 def test_too_many_pairs_keep_the_slowest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heating, "MAX_PAIRS", 5)
     where = seating()

@@ -24,7 +24,10 @@ MAX_HOSTS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """A pair as a row of a table. `share`: percent of the layer's median; None when it gave no value, with `state` in words."""
+    """A pair as a row of a table; `b` is empty for a host alone.
+
+    `share`: percent of the layer's median; None when it gave no value, with `state` in words.
+    """
 
     a: str
     b: str
@@ -60,13 +63,13 @@ class Heat:
 
 
 def heat(seating: Seating, measurements: Sequence[Measurement], *, slowest: int = 20) -> Heat:
-    """The map of all measurements of two hosts. Of a pair that was measured again the last one counts."""
-    pairs = [one for one in measurements if len(one.hosts) == 2 and one.hosts[0] != one.hosts[1]]
+    """The map of all measurements of two hosts, and of one alone, which is on the diagonal. Of one made again the last counts."""
+    pairs = [one for one in measurements if len(one.hosts) in (1, 2)]
     hosts = _order(seating, pairs)[:MAX_HOSTS]
     place = {host: number for number, host in enumerate(hosts)}
     layers: dict[str, dict[tuple[int, int], Measurement]] = {}
     for one in pairs:
-        a, b = (place.get(host) for host in one.hosts)
+        a, b = place.get(one.hosts[0]), place.get(one.hosts[-1])
         if a is not None and b is not None:
             layers.setdefault(_label(seating, one), {})[min(a, b), max(a, b)] = one
     made = tuple(_layer(label, hosts, found, slowest) for label, found in sorted(layers.items(), key=_widest))
@@ -93,6 +96,8 @@ def _racks(seating: Seating, hosts: Sequence[str]) -> tuple[int, ...]:
 
 def _label(seating: Seating, one: Measurement) -> str:
     whole = len(seating.by_host.get(one.hosts[0], ()))
+    if len(one.hosts) == 1:
+        return f"{one.test}, one host alone"
     if not one.rails or len(one.rails) == whole:
         return f"{one.test}, all rails"
     return f"{one.test}, rail{'s' if len(one.rails) > 1 else ''} {', '.join(str(rail) for rail in sorted(one.rails))}"
@@ -132,4 +137,4 @@ def _packed(numbers: Sequence[int]) -> str:
 def _slow(hosts: Sequence[str], pair: tuple[int, int], one: Measurement, median: float) -> Slow:
     share = None if one.value is None or not median else 100 * one.value / median
     state = "" if one.value is not None else one.reason or {"broken": "ended wrong"}.get(one.state, "gave no value")
-    return Slow(hosts[pair[0]], hosts[pair[1]], one.value, share, state)
+    return Slow(hosts[pair[0]], hosts[pair[1]] if pair[0] != pair[1] else "", one.value, share, state)

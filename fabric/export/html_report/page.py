@@ -81,6 +81,7 @@ class _View:
     charts: Sequence[Chart]
     unmade: Sequence[tuple[str, int]]
     broken: Sequence[Measurement]
+    groups: Sequence[Measurement]
     hosts: int
     style: Markup
     script: Markup
@@ -125,6 +126,7 @@ def _view(page: Page) -> _View:
         charts=rail_charts(page.measurements),
         unmade=_unmade(page.measurements),
         broken=[one for one in page.measurements if one.state == "broken" or one.wrong][:ROWS],
+        groups=[one for one in page.measurements if len(one.hosts) > 2][:ROWS],
         hosts=len({host for one in page.measurements for host in one.hosts}),
         style=Markup(style),  # noqa: S704 - a file of ours
         script=Markup(script),  # noqa: S704 - a file of ours
@@ -135,7 +137,9 @@ def _view(page: Page) -> _View:
 
 def _verdict(page: Page, counts: Counts) -> str:
     if counts.failed or page.parts:
-        return f"{counts.failed or len(page.parts):,} found wrong"  # every part is a finding too, where there are findings
+        return (
+            f"{counts.failed or len(page.parts):,} found wrong"  # every part is a finding too, where there are findings
+        )
     if counts.passed:
         return "nothing that could be seen is wrong"
     return "nothing could be judged"

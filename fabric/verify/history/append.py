@@ -27,6 +27,9 @@ def record(path: Path, stamp: Stamp, outcome: Outcome) -> str:
             "INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
             [_finding(history, number, finding) for finding in outcome.findings],
         )
+        if stamp.spec_text:
+            row = (stamp.spec_sha256, stamp.spec_text)
+            history.base.execute("INSERT OR IGNORE INTO specs (sha256, text) VALUES (?, ?)", row)
         _measurements(history, number, outcome)
         _parts(history, number, outcome)
         history.base.execute(

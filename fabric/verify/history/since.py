@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from fabric.verify.collectives.model import Measurement
 from fabric.verify.history.faults import Episode, episodes, told_in, unseen
 from fabric.verify.history.outcomes import measurements_of
 from fabric.verify.history.store import History, Run
+
+DIFF = 60
+"""Lines of the change of a spec that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Since:
     """`last` is the last run of some checks, `good` the last good one before it that looked at as much; None when there is none.
 
     `faults`: what fails in the last run, with all that is told of it since; `unknown`: what cannot be seen any more. `between`: runs
-    after the good one.
+    after the good one. `spec_diff`: the changed lines of the spec, with `-` or `+` before them; empty also when a text was not kept.
     """
 
     last: Run
@@ -36,6 +40,7 @@ class Since:
     faults: tuple[Episode, ...] = ()
     unknown: tuple[Episode, ...] = ()
     speeds: tuple[Change, ...] = ()
+    spec_diff: tuple[str, ...] = ()
 
     @property
     def spec_changed(self) -> bool:
@@ -72,7 +77,21 @@ def _since(history: History, runs: Sequence[Run], last: Run, blind: dict[int, se
         for episode in now
         if episode.last.verdict == "unknown" and (episode.last.check, episode.last.subject) not in known
     )
-    return Since(last, good, len(later), faults, unknown, () if good is None else _speeds(history, good, last))
+    if good is None:
+        return Since(last, None, len(later), faults, unknown)
+    return Since(last, good, len(later), faults, unknown, _speeds(history, good, last), _spec_diff(history, good, last))
+
+
+def _spec_diff(history: History, good: Run, last: Run) -> tuple[str, ...]:
+    if good.spec_sha256 == last.spec_sha256:
+        return ()
+    before, now = history.spec(good.spec_sha256), history.spec(last.spec_sha256)
+    if before is None or now is None:
+        return ()
+    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
+    changed = [line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+    more = len(changed) - DIFF
+    return (*changed[:DIFF], *([f"and {more:,} lines more"] if more > 0 else ()))
 
 
 def _speeds(history: History, good: Run, last: Run) -> tuple[Change, ...]:

@@ -30,6 +30,7 @@ CREATE TABLE runs (
   id INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, at TEXT NOT NULL, tool TEXT NOT NULL, spec TEXT NOT NULL,
   spec_sha256 TEXT NOT NULL, checks TEXT NOT NULL, selection TEXT NOT NULL,
   passed INTEGER NOT NULL, failed INTEGER NOT NULL, unknown INTEGER NOT NULL);
+CREATE TABLE specs (sha256 TEXT PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE findings (
   run INTEGER NOT NULL REFERENCES runs(id), verdict TEXT NOT NULL, severity TEXT NOT NULL, "check" INTEGER NOT NULL,
   subject INTEGER NOT NULL, devices INTEGER NOT NULL, links INTEGER NOT NULL, measured INTEGER NOT NULL,
@@ -56,13 +57,17 @@ PRAGMA user_version = {VERSION};
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Whose run it is: `run` a name that sorts by time, `at` UTC as `2026-01-31T12:00:05Z`, `tool` fabric's version."""
+    """Whose run it is: `run` a name that sorts by time, `at` UTC as `2026-01-31T12:00:05Z`, `tool` fabric's version.
+
+    `spec_text` is kept once for each hash, so that a change can be shown; "" keeps none (it must be free of secrets).
+    """
 
     run: str
     at: str
     tool: str
     spec: str
     spec_sha256: str
+    spec_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,11 @@ class History:
         for start in range(0, len(all_values), _CHUNK):
             some = all_values[start : start + _CHUNK]
             yield from self.base.execute(query.replace("{}", ",".join("?" * len(some))), some)
+
+    def spec(self, sha256: str) -> str | None:
+        """The text of a spec; None when it was not kept."""
+        row = self.base.execute("SELECT text FROM specs WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if row is None else str(row[0])
 
     def runs(self, last: int | None = None) -> list[Run]:
         """The runs, the oldest first; only so many of the last ones."""

@@ -26,6 +26,8 @@ def outcome(
     return Outcome(CLUSTER, checks, (*found, finding("host.all", "h9", "pass")), of, measured)
 
 
-def keep(path: Path, day: int, kept: Outcome, *, sha: str = "0" * 64, tool: str = "0.1.0") -> str:
+def keep(path: Path, day: int, kept: Outcome, *, sha: str = "0" * 64, tool: str = "0.1.0", spec: str = "") -> str:
     """Appends a run of that day of January."""
-    return record(path, Stamp(f"202601{day:02}-120000", f"2026-01-{day:02}T12:00:00Z", tool, "cluster.yaml", sha), kept)
+    return record(
+        path, Stamp(f"202601{day:02}-120000", f"2026-01-{day:02}T12:00:00Z", tool, "cluster.yaml", sha, spec), kept
+    )

@@ -113,6 +113,17 @@ def test_since_good(tmp_path: Path) -> None:
     assert [one.last.subject for one in hosts.unknown] == ["h6"]  # h5 was silent then too
 
 
+def test_the_change_of_the_spec(tmp_path: Path) -> None:
+    path, before = tmp_path / "h", "a: 1\nb: 2\nc: 3\n"
+    keep(path, 1, outcome(), sha="0" * 64, spec=before)
+    keep(path, 2, outcome(ECC), sha="1" * 64, spec=before.replace("b: 2", "b: 9") + "d: 4\n")
+    assert since(path)[0].spec_diff == ("-b: 2", "+b: 9", "+d: 4")
+    keep(path, 3, outcome(ECC), sha="2" * 64, spec=before + "x: 1\n" * 70)
+    assert since(path)[0].spec_diff[-1] == "and 10 lines more"
+    keep(path, 4, outcome(ECC), sha="3" * 64)  # it was not kept
+    assert since(path)[0].spec_diff == ()
+
+
 def test_since_good_compares_with_a_run_that_looked_at_as_much(tmp_path: Path) -> None:
     narrow, whole = outcome(of=("--zone 1",)), outcome(ECC)
     assert [one.good for one in since(kept(tmp_path / "a", narrow, whole)) if not one.last.good] == [None]
