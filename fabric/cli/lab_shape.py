@@ -20,11 +20,11 @@ from fabric.words import counted
     default=50.0,
     show_default=True,
     type=click.FloatRange(0, 1e6),
-    help="What each cable carries: kbit/s for each Gb/s of its designed speed; 0 = no limit.",
+    help="What each host cable carries: kbit/s for each Gb/s of its designed speed; 0 = no limit.",
 )
 def shape(spec: Path, *, kbit_per_gbps: float) -> None:
-    """Let every cable of the lab of SPEC carry its designed speed, scaled down: the rates that a test measures are then those of the cables,
-    not of this machine.
+    """Let every host cable of the lab of SPEC carry its designed speed, scaled down: what a test measures is then the cables and not this
+    machine. Cables between switches carry what it can.
     """
     lab = running_lab(spec)
     if lab_ib.is_infiniband(lab):

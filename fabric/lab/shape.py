@@ -1,4 +1,4 @@
-"""Link rates: every cable of a lab carries its designed speed times a scale, so that rates mean something on one machine.
+"""Link rates: every host cable of a lab carries its designed speed times a scale, so that rates mean something on one machine.
 
 A veth pair has no rate of its own; it carries what the CPU can. With `fabric lab shape` each end gets a token bucket (tbf), and bandwidth then
 depends on the cables and no longer on the machine.
@@ -22,12 +22,16 @@ LATENCY = "1000ms"
 def rates(
     cables: Iterable[Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]], bps_per_gbps: int
 ) -> dict[Socket, int]:
-    """Socket -> bits a second, for both ends of every cable of known speed."""
+    """Socket -> bits a second, for both ends of every host cable.
+
+    Cables between switches stay as they are: a lab has fewer of them than its NICs would fill, and flows that meet would look like a fault.
+    """
     found = {}
     for cable in cables:
-        for end in ("a", "b"):
-            name = cable[end]
-            found[name, nodes[name]["ports"][cable[f"{end}_port"]]] = int(cable.get("speed_gbps", 0) * bps_per_gbps)
+        if nodes[cable["b"]]["kind"] == "host":
+            for end in ("a", "b"):
+                name = cable[end]
+                found[name, nodes[name]["ports"][cable[f"{end}_port"]]] = int(cable.get("speed_gbps", 0) * bps_per_gbps)
     return {socket: rate for socket, rate in found.items() if rate > 0}
 
 

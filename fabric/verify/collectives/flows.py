@@ -118,8 +118,10 @@ def _measured(
         last = next((hop for hop in reversed(way["hops"]) if hop), "")
         reason = f"nothing arrives; the last hop that answers is {_named(seating, last)}" if last else "no hop answers"
         return replace(made, state="broken", reason=reason)
+    if not way.get("full", True):
+        return replace(made, state="broken", reason="packets of full size do not arrive, smaller ones do")
     if not rates:
-        return made
+        return replace(made, state="broken", reason="its rate was not told")
     if not all(rates):
         return replace(made, state="broken", reason="packets of a flow did not arrive")
     return replace(made, values=tuple(rates))

@@ -31,7 +31,10 @@ from fabric.verify.collectives.tag_output import untangled
 from fabric.words import counted
 
 _STARTS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}), pid \d+: starts")
-_WAITS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}) waits at (.{1,120})")
+_WAITS = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}) (?:waits|fails) at (.{1,300})")
+
+_DONE = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}): done")
+_DARK = re.compile(r"mpi_rows: rank (\d{1,7}) on (\S{1,255}): (\S{1,64}) has no link")
 
 
 def read(task: Task, ended: Sequence[Ended], seating: Seating) -> Iterator[Measurement | Clue]:
@@ -96,19 +99,27 @@ def _first_words(one: Ended) -> str:
 
 
 def _silent(task: Task, text: str) -> Iterator[Clue]:
-    """Ranks that say nothing while the others say that they wait: they are what is waited for. Not so when many are silent."""
-    places: dict[int, str] = {}
+    """What ranks say of themselves: a process that was stopped, a NIC without a link. And ranks that say nothing while the others of their
+    group wait: they are what is waited for. Not so when many are silent.
+    """
+    spoke: set[int] = set()
     waiting: set[int] = set()
     for line in lines_of(text):
-        if match := _STARTS.search(line.text):
-            places[int(match[1])] = match[2]
-        elif match := _WAITS.search(line.text):
+        if match := _WAITS.search(line.text):
+            spoke.add(int(match[1]))
             waiting.add(int(match[1]))
-    silent = sorted(places.keys() - waiting)
-    if waiting and silent and len(silent) * 2 <= len(places):
+            if match[3].endswith("state T"):
+                yield Clue("hang", match[2], f"the process of rank {match[1]} is stopped (state T)", source=task.what)
+        elif match := _DONE.search(line.text):
+            spoke.add(int(match[1]))
+        elif match := _DARK.search(line.text):
+            yield Clue("port-error", f"{match[2]}:{match[3]}", "it had no link when the run began", source=task.what)
+    total = task.ranks * len(task.hosts)
+    silent = sorted(set(range(total)) - spoke)  # also those that did not even say that they start
+    if waiting and silent and len(silent) * 2 <= total:
         for rank in silent:
-            host = task.hosts[rank // task.ranks] if rank // task.ranks < len(task.hosts) else places[rank]
-            said = f"rank {rank} says nothing while {counted(len(waiting), 'rank')} of {len(places):,} wait"
+            host = task.hosts[rank // task.ranks]
+            said = f"rank {rank} says nothing while {counted(len(waiting), 'rank')} of {total:,} wait"
             yield Clue("hang", host, said, source=task.what)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fabric.verify.collectives.budget import Plan, StagePlan
 from fabric.verify.collectives.gates import Expected, Key, findings, least
 from fabric.verify.collectives.launch import Launcher
+from fabric.verify.collectives.looks import looks
 from fabric.verify.collectives.model import Clue, Measurement, Part, Stage
 from fabric.verify.collectives.stages import Group, Round, Seats, rounds
 from fabric.verify.collectives.symptoms import symptoms
@@ -70,10 +71,12 @@ def run(job: Run, plan: Plan) -> Results:
     made = _Running(job, plan)
     made.fixed(one for one in plan.stages if one.stage in _FIRST)
     made.follow_up()
+    made.look()
     suspected = made.blamed()
     made.fixed(_without(one, suspected, job) for one in plan.stages if one.stage not in _FIRST)
     if any(one.stage not in _FIRST and one.rounds for one in plan.stages):
         made.follow_up()
+        made.look()
     results = made.results
     if job.gpus:
         results.clues += symptoms(results.measurements)
@@ -92,6 +95,7 @@ class _Running:
         self.number = 0
         self.began = job.now()
         self.reckoned = 0.0
+        self.looked: set[tuple[str, ...]] = set()
         self.skipped: list[tuple[Stage, int]] = []
 
     def fixed(self, stages: Iterable[StagePlan]) -> None:
@@ -120,6 +124,15 @@ class _Running:
             if self._late():
                 self.skipped.append((groups[0].stage, len(groups)))
                 return
+            self._round(groups)
+
+    def look(self) -> None:
+        """Single flows where runs broke off, once for each pair."""
+        groups = looks(self.results.measurements, self.job.seats, self.looked) if "paths" in self.plan.names else ()
+        if groups and self._late():
+            self.skipped.append(("paths", len(groups)))
+        elif groups:
+            self.looked.update(group.hosts for group in groups)
             self._round(groups)
 
     def _late(self) -> bool:
@@ -185,7 +198,7 @@ def _without(one: StagePlan, suspected: frozenset[str], job: Run) -> StagePlan:
 
 
 def _left_out(suspected: frozenset[str], plan: Plan) -> list[Finding]:
-    later = [one.stage for one in plan.stages if one.stage not in _FIRST and one.rounds]
+    later = [one.stage for one in plan.stages if one.stage in ("groups", "zone", "zones")]
     if not suspected or not later:
         return []
     return [

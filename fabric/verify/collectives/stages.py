@@ -23,6 +23,7 @@ DEFAULT_TESTS: Mapping[Stage, tuple[str, ...]] = {
     "node": ("all_reduce",),
     "pairs": ("all_gather",),
     "rails": ("all_gather", "ib_write_bw"),
+    "paths": ("path",),
     "groups": ("all_gather",),
     "zone": ("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv"),
     "zones": ("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv"),
@@ -35,10 +36,10 @@ def tests_of(how: Collectives, chosen: Sequence[str] = ()) -> dict[Stage, tuple[
     """The tests of every stage: those that were chosen, else the spec's, else the default ones. Engine mpi needs no RDMA."""
     found: dict[Stage, tuple[str, ...]] = {}
     for stage, default in DEFAULT_TESTS.items():
-        own = tuple(how.tests.get(stage, ()))
+        own: tuple[str, ...] = tuple(how.tests.get(stage, ()))
         if not own:
             own = tuple(test for test in default if how.engine != "mpi" or test != "ib_write_bw")
-        if chosen and stage != "diag":
+        if chosen and stage not in ("diag", "paths"):
             own = tuple(test for test in chosen if stage == "rails" or test != "ib_write_bw")
         found[stage] = own
     return found
@@ -69,7 +70,7 @@ def rounds(stage: Stage, tests: Sequence[str], seats: Seats) -> tuple[Round, ...
     return tuple(
         tuple(Group(stage, test, hosts, rails) for hosts, rails in made)
         for test in tests
-        for made in _shapes(stage, seats)
+        for made in (_ways(seats) if stage == "paths" else _shapes(stage, seats))
     )
 
 
@@ -93,6 +94,30 @@ def _shapes(stage: Stage, seats: Seats) -> Iterator[list[_Shape]]:
             yield [(hosts, ()) for hosts in whole]
     elif stage == "zones" and len(by_zone(seats)) > 1:
         yield [(tuple(seats), ())]
+
+
+def _ways(seats: Seats) -> Iterator[list[_Shape]]:
+    """Flows from under each switch to the next one of its zone, then from each zone to the next: every way up and down has its flows.
+
+    No host sends in two groups of a round, nor receives in two. Nothing on InfiniBand, where no hop answers.
+    """
+    first = next(iter(seats.values()))[0]
+    switches: dict[int, dict[str, list[str]]] = {}
+    for host, own in seats.items():
+        switches.setdefault(own[0].zone, {}).setdefault(own[0].switch, []).append(host)
+    zones = [list(found.values()) for found in switches.values()]
+    if (first.ip4 or first.ip6) is None:
+        return
+    near = [pair for racks in zones if len(racks) > 1 for pair in _round_about(racks)]
+    far = [pair for rows in zip(*zones, strict=False) if len(rows) > 1 for pair in _round_about(list(rows))]
+    for pairs in (near, far):
+        if pairs:
+            yield [(pair, (first.rail,)) for pair in pairs]
+
+
+def _round_about(racks: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """From the first host of each rack to the last one of the next."""
+    return [(rack[0], racks[(place + 1) % len(racks)][-1]) for place, rack in enumerate(racks)]
 
 
 def _common_rails(pair: tuple[str, ...], seats: Seats) -> list[int]:

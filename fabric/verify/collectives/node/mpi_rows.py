@@ -25,6 +25,7 @@ import sys
 import time
 from array import array
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 VERSION = "2.19.6"
@@ -138,6 +139,7 @@ class Watch:
 
     def __init__(self, limit_s: float, who: str) -> None:
         self._pipe = -1
+        self.place = "the start"
         if limit_s <= 0:
             return
         reader, self._pipe = os.pipe()
@@ -151,6 +153,7 @@ class Watch:
 
     def at(self, place: str) -> None:
         """The rank has come to `place`."""
+        self.place = place
         if self._pipe >= 0:
             with contextlib.suppress(OSError):
                 os.write(self._pipe, f"{place}\n".encode())
@@ -423,6 +426,8 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMIX_RANK") or os.environ.get("SLURM_PROCID") or "?"
     )
     say(f"rank {said} on {host}, pid {os.getpid()}: starts")
+    for nic in dark():
+        say(f"rank {said} on {host}: {nic} has no link")
     device = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK") or os.environ.get("SLURM_LOCALID") or 0)
     watch = Watch(options.watchdog, f"rank {said} on {host}")
     watch.at("MPI_Init")
@@ -431,7 +436,21 @@ def main(arguments: list[str] | None = None) -> int:
     except ImportError as error:
         say(f"rank {said} on {host}: no mpi4py here ({error})")
         return 127
-    world = MPI.COMM_WORLD
+    try:
+        wrong = measure(MPI, watch, options, host, device)
+    except Exception as error:  # whatever MPI says: one line, and the other groups come to their end
+        say(f"rank {said} on {host} fails at {watch.place}: {' '.join(str(error).split())[:200]}")
+        sys.stdout.flush()
+        time.sleep(options.watchdog if os.environ.get("NCCL_TESTS_SPLIT") else 0)
+        os._exit(1)
+    say(f"rank {said} on {host}: done")
+    watch.at("the end")
+    return 0 if wrong == 0 else 1
+
+
+def measure(mpi: Any, watch: Watch, options: argparse.Namespace, host: str, device: int) -> int:
+    """Everything that needs MPI. Returns the number of wrong elements."""
+    world = mpi.COMM_WORLD
     watch.at("the first words between ranks")
     split = os.environ.get("NCCL_TESTS_SPLIT", "")
     color = group_of(world.Get_rank(), split)
@@ -444,10 +463,27 @@ def main(arguments: list[str] | None = None) -> int:
         "device_hex": "0x00", "device_info": "MPI",
     }  # fmt: skip
     devices = sorted(group.allgather(mine), key=lambda item: item["rank"])
-    wrong = run(Bench(MPI, group, options, watch), devices)
-    say(f"rank {said} on {host}: done")
-    watch.at("the end")
-    return 0 if wrong == 0 else 1
+    return run(Bench(mpi, group, options, watch), devices)
+
+
+def dark() -> list[str]:
+    """Those of UCX_NET_DEVICES that are there and have no link."""
+    found = []
+    for name in os.environ.get("UCX_NET_DEVICES", "").split(","):
+        device, _, port = name.partition(":")
+        place = Path("/sys/class/infiniband", device, "ports", port) if port else Path("/sys/class/net", device)
+        lit = "ACTIVE" in text_of(place / "state") if port else text_of(place / "carrier") == "1"
+        if device and place.is_dir() and not lit:
+            found.append(device)
+    return found
+
+
+def text_of(path: Path) -> str:
+    """A file of /sys, "" when it cannot be read, as with an interface that is switched off."""
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def locals_of(ranks: int) -> int:
