@@ -16,6 +16,7 @@ Engine = Literal["nccl-tests", "mpi"]
 LauncherName = Literal["slurm", "mpirun", "ansible"]
 StageName = Literal["node", "pairs", "rails", "retest", "paths", "groups", "zone", "zones", "diag"]
 Collective = Literal["all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv"]
+TestedStage = Literal["node", "pairs", "rails", "groups", "zone", "zones"]
 TestName = Literal[Collective, "ib_write_bw"]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -143,7 +144,7 @@ class Collectives(Model):
         None,
         description="Stages that are made, in their own order; null: all but `diag`, and without GPUs not `node` either.",
     )
-    tests: dict[StageName, Annotated[list[TestName], AfterValidator(distinct), Field(min_length=1)]] = Field(
+    tests: dict[TestedStage, Annotated[list[TestName], AfterValidator(distinct), Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Tests of a stage, instead of the default ones.",
         examples=[{"pairs": ["all_gather", "sendrecv"]}],
@@ -174,6 +175,13 @@ class Collectives(Model):
     expected: list[Expectation] = Field(
         default_factory=list, max_length=64, description="What tests must reach here, instead of the catalog's values."
     )
+
+    @model_validator(mode="after")
+    def _point_to_point(self) -> Collectives:
+        for stage, tests in self.tests.items():
+            if "ib_write_bw" in tests and stage not in ("pairs", "rails"):
+                raise ValueError(f"ib_write_bw is between two hosts: in pairs and rails, not in {stage}")
+        return self
 
     @model_validator(mode="after")
     def _once(self) -> Collectives:

@@ -160,8 +160,16 @@ def test_options_stand_after_the_check(fabric_cli: Cli, spec_file: Spec) -> None
     assert done.stderr == "error: collectives has options of its own (hint: fabric validate collectives SPEC ...)\n"
 
 
-def test_the_spec_says_it_wrong(fabric_cli: Cli, spec_file: Spec) -> None:
-    twice = [{"test": "alltoall", "stages": ["zone"], "least": 1.0}] * 2
-    spec = spec_file("lab", {"collectives": {"expected": twice}})
-    done = fabric_cli("check", spec)
-    assert "collectives: expected says alltoall in stage zone twice" in done.stderr
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (
+            {"expected": [{"test": "alltoall", "stages": ["zone"], "least": 1.0}] * 2},
+            "expected says alltoall in stage zone twice",
+        ),
+        ({"tests": {"zone": ["ib_write_bw"]}}, "ib_write_bw is between two hosts: in pairs and rails, not in zone"),
+        ({"sizes": {"smallest": "2M", "largest": "1M"}}, "smallest is 2M, above largest 1M"),
+    ],
+)
+def test_the_spec_says_it_wrong(fabric_cli: Cli, spec_file: Spec, own: dict[str, Any], said: str) -> None:
+    assert said in fabric_cli("check", spec_file("lab", {"collectives": own})).stderr
