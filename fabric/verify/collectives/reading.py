@@ -135,7 +135,9 @@ def _perftest(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue
                 runs.append(run)
                 yield from perftest_clues(text, run, host=task.hosts[1])
         if runs:
-            yield perftest_measurement(runs, stage=stage, hosts=task.hosts, rails=(rail,), source=task.what)
+            made = perftest_measurement(runs, stage=stage, hosts=task.hosts, rails=(rail,), source=task.what)
+            hung = made.state != "ok" and ended[-1].cut
+            yield replace(made, state="broken", reason=f"it hung: {hung}") if hung else made
         else:
             why = clean(ended[-1].cut or _first_words(ended[-1]) or "it printed no result")
             yield Measurement(stage, "ib_write_bw", task.hosts, (rail,), state="unmade", reason=why, source=task.what)

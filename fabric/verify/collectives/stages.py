@@ -35,8 +35,9 @@ DEFAULT_TESTS: Mapping[Stage, tuple[str, ...]] = {
 def tests_of(how: Collectives, chosen: Sequence[str] = ()) -> dict[Stage, tuple[str, ...]]:
     """The tests of every stage: those that were chosen, else the spec's, else the default ones. Engine mpi needs no RDMA."""
     found: dict[Stage, tuple[str, ...]] = {}
+    declared: dict[str, tuple[str, ...]] = {stage: tuple(own) for stage, own in how.tests.items()}
     for stage, default in DEFAULT_TESTS.items():
-        own: tuple[str, ...] = tuple(how.tests.get(stage, ()))
+        own = declared.get(stage, ())
         if not own:
             own = tuple(test for test in default if how.engine != "mpi" or test != "ib_write_bw")
         if chosen and stage not in ("diag", "paths"):

@@ -183,6 +183,13 @@ def test_ib_write_bw_of_each_rail_is_what_its_caller_said() -> None:
     assert "Couldn't connect" in found[2].reason
 
 
+def test_ib_write_bw_that_hangs_is_broken() -> None:
+    (m,), _ = results(
+        task_of(Group("rails", "ib_write_bw", PAIR, (0,))), Ended(None, perftest(None, "1: "), cut="no end after 5 s")
+    )
+    assert (m.state, m.reason) == ("broken", "it hung: no end after 5 s")
+
+
 def test_a_diagnosis_that_was_not_made() -> None:
     (m,), _ = results(task_of(Group("diag", "dcgm", PAIR[:1])), Ended(127, "", "sh: dcgmi: not found\n"))
     assert (m.stage, m.state, m.reason) == ("diag", "unmade", "sh: dcgmi: not found")
