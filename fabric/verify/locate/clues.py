@@ -10,17 +10,20 @@ from fabric.verify.collectives.model import Clue, ClueKind
 from fabric.verify.locate.explain import BAD, Observation
 from fabric.verify.locate.places import Places, Suspect
 
-SETTINGS: Mapping[ClueKind, str] = {
-    "gdr-disabled": "GPUDirect RDMA is off: load nvidia-peermem, built against the RDMA stack that is installed",
-    "gid-index": "the GID index is wrong: use the one of the routable RoCEv2 address (NCCL_IB_GID_INDEX, or none from NCCL 2.21 on)",
-    "gid-changed": "the GID has moved: do not pin the index from NCCL 2.21 on, and see why the address or link went",
-    "mtu": "the MTU differs: set the same on every NIC and switch port (fabric validate routing, fabric validate hosts)",
-    "acs": "PCIe ACS is on: switch it off on the bridges between GPUs and NICs",
-    "fabric-manager": "fabric manager and driver must have the same version",
-    "driver-mismatch": "the kernel module and the library are of different driver versions: reboot, and hold the packages",
-    "topology": "the topology file does not fit this machine: compare it with NCCL's own dump",
-}
-"""Settings of a host or of the fleet, and what to do (reference: the public failure reports that the causes cite)."""
+SETTINGS: frozenset[ClueKind] = frozenset(
+    {
+        "gdr-disabled",
+        "gid-index",
+        "gid-changed",
+        "mtu",
+        "acs",
+        "fabric-manager",
+        "driver-mismatch",
+        "topology",
+        "setting",
+    }
+)
+"""Kinds of clues that are settings of a host or of the fleet; what to do about each is said by `collectives.causes`."""
 
 GPU: Mapping[ClueKind, float] = {"xid": 8.0, "ecc": 8.0, "diag-failed": 8.0, "wrong-data": 7.0}
 LINK: Mapping[ClueKind, float] = {

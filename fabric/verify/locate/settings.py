@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabric.verify.collectives.model import ClueKind, Part
+from fabric.verify.collectives.causes import Cause, explain
+from fabric.verify.collectives.model import Part
 from fabric.verify.locate.clues import SETTINGS, Heard
 from fabric.verify.locate.gates import Fleet
 from fabric.verify.locate.places import Places
@@ -26,20 +27,21 @@ def fleet_parts(fleets: Iterable[Fleet]) -> Iterator[Part]:
 
 
 def setting_parts(places: Places, heard: Sequence[Heard]) -> Iterator[Part]:
-    """One part a kind of setting and host; one for all, when most hosts say the same."""
-    by_kind: dict[ClueKind, dict[str, list[Heard]]] = {}
+    """One part a cause and host; one for all, when most hosts say the same."""
+    by_cause: dict[Cause, dict[str, list[Heard]]] = {}
     for one in heard:
-        if one.clue.kind in SETTINGS:
-            host = _host(one)
-            by_kind.setdefault(one.clue.kind, {}).setdefault(host, []).append(one)
-    for kind, by_host in by_kind.items():
+        cause = explain(one.clue) if one.clue.kind in SETTINGS else None
+        if cause is not None:
+            by_cause.setdefault(cause, {}).setdefault(_host(one), []).append(one)
+    for cause, by_host in by_cause.items():
         known = [host for host in by_host if host in places.seats]
         if len(known) > 2 and len(known) >= FLEET_SHARE * len(places.seats):
             said = [one for found in by_host.values() for one in found]
-            yield _part(kind, f"{kind} on {counted(len(known), 'host')}", "the whole fleet", said, tuple(known))
+            yield _part(cause, f"{cause.kind} on {counted(len(known), 'host')}", "the whole fleet", said, tuple(known))
         else:
             for host, said in by_host.items():
-                yield _part(kind, host, place_of(places, host), said, (host,) if host in places.seats else ())
+                hosts = (host,) if host in places.seats else ()
+                yield _part(cause, host or "the hosts named", place_of(places, host), said, hosts)
 
 
 def _host(one: Heard) -> str:
@@ -48,9 +50,9 @@ def _host(one: Heard) -> str:
     return one.clue.where
 
 
-def _part(kind: ClueKind, name: str, place: str, said: Sequence[Heard], hosts: tuple[str, ...]) -> Part:
-    evidence = tuple(dict.fromkeys(clue_text(one) for one in said))[:6]
-    return Part("setting", name, 0.9, place, evidence, (), SETTINGS[kind], hosts)
+def _part(cause: Cause, name: str, place: str, said: Sequence[Heard], hosts: tuple[str, ...]) -> Part:
+    evidence = (cause.cause, *list(dict.fromkeys(clue_text(one) for one in said))[:6])
+    return Part("setting", name, 0.9, place, evidence, (), cause.do, hosts)
 
 
 def clue_text(heard: Heard) -> str:
@@ -59,7 +61,8 @@ def clue_text(heard: Heard) -> str:
     times = f" ({clue.count:,} times)" if clue.count > 1 else ""
     peer = f" with {clue.peer}" if clue.peer else ""
     source = f" [{clue.source}]" if clue.source else ""
-    return f"{clue.kind} at {clue.where}{peer}: {clue.text}{times}{source}"
+    at = f" at {clue.where}" if clue.where else ""
+    return f"{clue.kind}{at}{peer}: {clue.text}{times}{source}"
 
 
 def place_of(places: Places, host: str) -> str:
