@@ -18,6 +18,9 @@ NEAR = 0.98
 UNKNOWN = "unknown"
 """The collective of a run that does not say what it was: old releases without the command that started them."""
 
+NO_BUS = "0x00"
+"""Of `node/mpi_rows.py`, in the place of a GPU's PCI address."""
+
 SUMMED = ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
 """Collectives whose size is that of all ranks together: count x ranks x size of an element (hosts.md 3.3)."""
 
@@ -120,6 +123,11 @@ class NcclRun:
         return tuple(dict.fromkeys(device.host for device in self.devices))
 
     @property
+    def by_mpi(self) -> bool:
+        """Whether no GPU took part: `node/mpi_rows.py` has no PCI address to print."""
+        return bool(self.devices) and all(device.bus == NO_BUS for device in self.devices)
+
+    @property
     def rails(self) -> tuple[int, ...]:
         """The one GPU index that every host took part with; empty when hosts took part with several."""
         indexes = {device.device for device in self.devices}
@@ -185,6 +193,7 @@ def measurement_of(
         size=size,
         wrong=_sum(run.wrong for run in repeats),
         source=source or (first.source if first else ""),
+        by="mpi" if first and first.by_mpi else "",
     )
     if first and first.devices and not first.listed and not hosts:
         return replace(
