@@ -58,6 +58,8 @@ def _part(case: Case, one: Explained) -> Part:
         return _undecided(case, one, alike)
     if owners:
         return _of_host(case, one, alike, owners.pop())
+    if one.suspect[0] == "path":
+        return _path(case, one)
     zone = _whole_zone(case.places, one, alike)
     if zone is not None:
         return _of_fabric(case, replace(one, suspect=zone, equals=[]))
@@ -65,6 +67,25 @@ def _part(case: Case, one: Explained) -> Part:
     if len(peers) > 1 or one.suspect[0] == "some":
         return _undecided(case, one, alike)
     return _of_fabric(case, one)
+
+
+def _path(case: Case, one: Explained) -> Part:
+    hosts = tuple(one.suspect[1].split(" <-> "))
+    others = ("a fault that comes and goes", *(case.places.text(s) for s in one.equals))
+    return path_part(hosts, _evidence(case, one), others, _sure(one.confidence), again=len(one.of) > 1)
+
+
+def path_part(
+    hosts: tuple[str, ...], evidence: tuple[str, ...], others: tuple[str, ...], sure: float, *, again: bool
+) -> Part:
+    """Two hosts that are bad together only: a way between them, no node."""
+    advice = (
+        "nobody's fault: look at the load balancing; flows whose way is known (stage paths) show the shared cable"
+        if again
+        else "measure the two again; when it stays, flows whose way is known (stage paths)"
+    )
+    place = "between them, on a way through the fabric"
+    return Part("path", " <-> ".join(hosts), sure, place, evidence, others, advice, hosts)
 
 
 def _whole_zone(places: Places, one: Explained, alike: Sequence[Suspect]) -> Suspect | None:

@@ -31,7 +31,7 @@ class Gate:
     least: float = 0.15
     most: float = 0.4
     few: float = 0.3
-    other_span: float = 0.45
+    other_span: float = 0.4
     many: int = 8
     deviations: float = 5.5
 
@@ -75,33 +75,36 @@ def judge(
     """Every result with its verdict, and the classes that are slow as a whole."""
     known = [m for m in measurements if all(host in places.seats for host in m.hosts) and m.hosts]
     keys = [_key(places, m) if m.state == "ok" and m.values else None for m in known]
-    classes: dict[Key, list[Measurement]] = {}
+    classes: dict[Key, list[float]] = {}
     for m, key in zip(known, keys, strict=True):
         if key is not None:
-            classes.setdefault(key, []).append(m)
-    fleets = list(_fleets(classes, expected or {}))
+            classes.setdefault(key, []).append(statistics.median(m.values) / places.ceiling(m))
+    fleets = list(_fleets(known, expected or {}))
     general = {(fleet.stage, fleet.test) for fleet in fleets}
     references = {key: _reference(key, classes, gate) for key in classes}
     floors = {key: least for key, least in (expected or {}).items() if key not in general}
-    judged = [_judged(m, None if key is None else references[key], floors) for m, key in zip(known, keys, strict=True)]
+    judged = [
+        _judged(m, None if key is None else references[key], floors, places.ceiling(m))
+        for m, key in zip(known, keys, strict=True)
+    ]
     return judged, fleets
 
 
 def _key(places: Places, m: Measurement) -> Key:
-    """Pairs are pairs, in whatever stage they were made."""
+    """Pairs are pairs, in whatever stage they were made; a single flow has its NIC's rate wherever it goes."""
     if m.stage == "paths":
-        return ("path", m.test, 0, len(m.hosts), len(m.rails), places.span(m))
+        return ("path", m.test, 0, len(m.hosts), len(m.rails), "switch")
     kind = "pair" if len(m.hosts) == 2 else m.stage
     return (kind, m.test, m.size, len(m.hosts), len(m.rails), places.span(m))
 
 
-def _reference(key: Key, classes: Mapping[Key, Sequence[Measurement]], gate: Gate) -> _Reference | None:
+def _reference(key: Key, classes: Mapping[Key, Sequence[float]], gate: Gate) -> _Reference | None:
     """The median of the peers and the tolerance; None when there is nobody to compare with.
 
     Few peers may all be suspects. Then what spans less of the fabric is the better measure, with room for the difference.
     """
-    values = _values(classes[key])
-    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in _values(classes.get((*key[:5], span), ()))]
+    values = sorted(classes[key])
+    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in classes.get((*key[:5], span), ())]
     own = _of_many(values, gate) if len(values) >= gate.many else _Reference(statistics.median_high(values), gate.few)
     if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own.value:
         return _Reference(statistics.median_high(nearer), gate.other_span)
@@ -118,17 +121,16 @@ def _values(measurements: Sequence[Measurement]) -> list[float]:
 
 
 def _of_many(values: list[float], gate: Gate) -> _Reference:
-    """The median, or the best quarter's least where that is far better: then most of the peers are suspects."""
-    median = statistics.median_high(values)
+    """The median and spread of the peers, without those far below the best quarter: most of the peers may be suspects."""
     best = values[len(values) * 3 // 4]
-    if median < best * (1 - gate.few):
-        return _Reference(best, gate.few)
-    spread = statistics.median(value - median for value in values if value >= median)  # what is slow would widen it
+    sound = [value for value in values if value >= best * (1 - gate.few)]
+    median = statistics.median(sound)
+    spread = statistics.median(abs(value - median) for value in sound)
     tolerance = gate.deviations * 1.4826 * spread / median if median > 0 else 0.0  # 1.4826: MAD to standard deviation
     return _Reference(median, min(gate.most, max(gate.least, tolerance)))
 
 
-def _judged(m: Measurement, reference: _Reference | None, floors: Expected) -> Judged:
+def _judged(m: Measurement, reference: _Reference | None, floors: Expected, ceiling: float) -> Judged:
     if m.state == "unmade":
         return Judged(m, "unmade", why=m.reason)
     if m.wrong:
@@ -143,20 +145,20 @@ def _judged(m: Measurement, reference: _Reference | None, floors: Expected) -> J
         return Judged(m, "bad", value / floor, floor, f"{value:.4g} GB/s, at least {floor:.4g} expected")
     if reference is None or reference.value <= 0:
         return Judged(m, "good" if floor is not None else "grey")
-    ratio = value / reference.value
-    text = f"{value:.4g} GB/s, the median of its peers is {reference.value:.4g}"
+    ratio = value / ceiling / reference.value
+    peers = "the median of its peers" if ceiling == 1 else "the median of its peers, for so few uplinks,"
+    text = f"{value:.4g} GB/s, {peers} is {reference.value * ceiling:.4g}"
     if ratio < 1 - reference.tolerance:
         return Judged(m, "bad", ratio, reference.value, text)
     return Judged(m, "good" if ratio >= 1 - 0.7 * reference.tolerance else "grey", ratio, reference.value, text)
 
 
-def _fleets(classes: Mapping[Key, Sequence[Measurement]], expected: Expected) -> Iterable[Fleet]:
+def _fleets(known: Iterable[Measurement], expected: Expected) -> Iterable[Fleet]:
     """Where at least three results, and more than half of all, are below what is expected."""
     by_stage: dict[tuple[str, str], list[Measurement]] = {}
-    for found in classes.values():
-        for m in found:
-            if (m.stage, m.test) in expected and m.by != "mpi":
-                by_stage.setdefault((m.stage, m.test), []).append(m)
+    for m in known:
+        if m.values and m.state == "ok" and m.by != "mpi" and (m.stage, m.test) in expected:
+            by_stage.setdefault((m.stage, m.test), []).append(m)
     for (stage, test), found in by_stage.items():
         values, least = _values(found), expected[stage, test]
         below = sum(value < least for value in values)

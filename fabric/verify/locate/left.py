@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fabric.verify.collectives.model import Part
-from fabric.verify.locate.describe import measured
+from fabric.verify.locate.describe import measured, path_part
 from fabric.verify.locate.gates import Judged
 from fabric.verify.locate.places import Places
 
@@ -42,7 +42,7 @@ def _proven(judged: Sequence[Judged], host: str, bad: Sequence[Judged]) -> bool:
     """Whether a host is good with another partner on every rail that was bad here."""
     others = set(bad[0].measurement.hosts)
     rails = {rail for j in bad for rail in j.measurement.rails}
-    whole = any(not j.measurement.rails for j in bad)
+    whole = not rails  # where rails were bad alone, these are what was wrong with all together
     good: set[int] = set()
     for j in judged:
         m = j.measurement
@@ -57,14 +57,7 @@ def _path(hosts: tuple[str, ...], bad: Sequence[Judged]) -> Part:
     one, other = hosts
     evidence = (*(measured(j) for j in bad[:6]), f"{one} and {other} are both good with other partners")
     again = len(bad) > 1
-    return Part(
-        "path", f"{one} <-> {other}", 0.9 if again else 0.7, "between them, on a way through the fabric", evidence,
-        ("a fault that comes and goes",),
-        "nobody's fault: look at the load balancing; flows whose way is known (stage paths) show the shared cable"
-        if again
-        else "measure the two again; when it stays, flows whose way is known (stage paths)",
-        hosts,
-    )  # fmt: skip
+    return path_part(hosts, evidence, ("a fault that comes and goes",), 0.9 if again else 0.7, again=again)
 
 
 def _undecided(hosts: tuple[str, ...], bad: Sequence[Judged]) -> Part:

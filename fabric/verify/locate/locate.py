@@ -90,6 +90,8 @@ def _near(places: Places, seen: Sequence[Observation]) -> set[str]:
             near.add(name)
         elif kind == "zone":
             near.update(places.by_zone[number])
+        elif kind == "path":
+            near.update(name.split(" <-> "))
         else:
             near.update(places.under.get(name, ()))
     return near

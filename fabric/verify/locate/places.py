@@ -9,14 +9,17 @@ from typing import Literal
 from fabric.design.seats import Seat, Seating, Trunk
 from fabric.verify.collectives.model import Measurement
 
-Kind = Literal["gpu", "link", "trunk", "host", "some", "uplinks", "switch", "zone"]
+Kind = Literal["gpu", "link", "trunk", "host", "some", "uplinks", "switch", "zone", "path"]
 """`link`: NIC, cable and switch port of one rail of one host. `some`: one unknown uplink of a switch. `uplinks`: all uplinks of an
-RTSW or leaf. `zone`: the uplinks of a zone."""
+RTSW or leaf. `zone`: the uplinks of a zone. `path`: what only two hosts have together (`name` is both)."""
 
 Suspect = tuple[Kind, str, int]
 """Kind, name of host, switch or trunk, and the GPU's or rail's number (`zone`: its number), 0 where there is none."""
 
 Span = Literal["host", "switch", "zone", "zones"]
+
+FULL = 0.8
+"""From this share of their NICs' rate on, a result of two hosts says something of the hosts."""
 
 
 class Places:
@@ -26,6 +29,8 @@ class Places:
         self.seating = seating
         self.seats = seating.by_host
         self._crossed: dict[tuple[tuple[str, ...], tuple[int, ...]], list[str]] = {}
+        self._upward: dict[tuple[str, ...], int] = {}
+        self._shares: dict[tuple[str, tuple[int, ...], bool], float] = {}
 
     @cached_property
     def trunk(self) -> dict[str, Trunk]:
@@ -143,6 +148,48 @@ class Places:
             return "switch"
         return "zones" if len({self.zone(host) for host in m.hosts}) > 1 else "zone"
 
+    def ceiling(self, m: Measurement) -> float:
+        """The share of its NICs' rate that a pair can reach at most, by the speed of the uplinks on its way; 1 for larger groups."""
+        if len(m.hosts) != 2 or not self.crossed(m):
+            return 1.0
+        abroad = self.zone(m.hosts[0]) != self.zone(m.hosts[1])
+        return min(self._share(host, m.rails, abroad) for host in m.hosts)
+
+    def _share(self, host: str, rails: tuple[int, ...], abroad: bool) -> float:
+        key = (host, rails, abroad)
+        if key not in self._shares:
+            need: dict[str, int] = {}
+            for seat in self.used(host, rails):
+                need[seat.switch] = need.get(seat.switch, 0) + seat.speed_gbps
+            shares = [self._up_speed(switch) / speed for switch, speed in need.items()]
+            exits = self.exits.get(self.zone(host), ()) if abroad else ()
+            if exits:
+                shares.append(sum(trunk.speed_gbps for trunk in exits) / sum(need.values()))
+            self._shares[key] = min([1.0, *(share for share in shares if share > 0)])
+        return self._shares[key]
+
+    def _up_speed(self, switch: str) -> int:
+        return sum(trunk.speed_gbps for trunk in self.uplinks(switch))
+
+    def lanes(self, a: str, b: str) -> tuple[int, ...]:
+        """The rails that two hosts can use at once at their full rate; empty = all of them.
+
+        Where the uplinks do not carry all, as many as half of them carry: flows that choose among few uplinks often choose the same.
+        """
+        share = self.ceiling(Measurement("retest", "", (a, b)))
+        rails = tuple(seat.rail for seat in self.seats[a])
+        return () if share >= FULL else rails[: max(1, int(share * len(rails) / 2))]
+
+    def upward(self, host: str) -> int:
+        """How many hosts beside this one and with it may send over the uplinks of its switches at once, at least one."""
+        group = self.group(host)
+        if group not in self._upward:
+            need: dict[str, int] = {}
+            for seat in self.seats[host]:
+                need[seat.switch] = need.get(seat.switch, 0) + seat.speed_gbps
+            self._upward[group] = max(1, min((self._up_speed(s) // n for s, n in need.items()), default=1))
+        return self._upward[group]
+
     def must(self, m: Measurement) -> Iterator[Suspect]:
         """What makes this measurement bad for sure when it is at fault; so a good one speaks for all of these."""
         if len(m.hosts) == 1:
@@ -150,11 +197,12 @@ class Places:
             yield from (("gpu", host, seat.gpu) for seat in self.used(host, m.rails))
             return
         switches: dict[str, None] = {}
-        for host in m.hosts:
-            yield ("host", host, 0)
-            for seat in self.used(host, m.rails):
-                yield ("link", host, seat.rail)
-                switches[seat.switch] = None
+        if self.ceiling(m) >= FULL:
+            for suspect in self._ends(m):
+                if suspect[0] == "switch":
+                    switches[suspect[1]] = None
+                else:
+                    yield suspect
         crossed = self.crossed(m)
         for name in m.trunks:
             if (trunk := self.trunk.get(name)) is not None:
@@ -171,10 +219,22 @@ class Places:
         if len(m.hosts) == 1:
             yield ("host", m.hosts[0], 0)
             return
+        if self.ceiling(m) < FULL:
+            yield from self._ends(m)
         for host in m.hosts:
             yield from (("gpu", host, seat.gpu) for seat in self.used(host, m.rails))
+        if len(m.hosts) == 2 and m.stage != "paths":
+            yield ("path", " <-> ".join(sorted(m.hosts)), 0)
         if not m.trunks:
             yield from (("some", switch, 0) for switch in self.crossed(m))
+
+    def _ends(self, m: Measurement) -> Iterator[Suspect]:
+        """Hosts, links and their switches: where uplinks are too few for all rails, their slowness may not show."""
+        for host in m.hosts:
+            yield ("host", host, 0)
+            for seat in self.used(host, m.rails):
+                yield ("link", host, seat.rail)
+                yield ("switch", seat.switch, 0)
 
     def text(self, suspect: Suspect) -> str:
         """A suspect as findings name it."""

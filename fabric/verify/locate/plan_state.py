@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from fabric.verify.locate.gates import Judged, Verdict
 from fabric.verify.locate.locate import examine
-from fabric.verify.locate.places import Places
+from fabric.verify.locate.places import FULL, Places
 
 Pair = frozenset[str]
 
@@ -22,11 +22,12 @@ class State:
         self.hosts = hosts
         self.judged = list(judged)
         self.met: dict[str, dict[str, list[Verdict]]] = {}
-        """host -> partner -> verdicts of all rails together."""
+        """host -> partner -> verdicts of all rails together, or of as many as the uplinks between them carry."""
         self.by_rail: dict[str, dict[int, list[Verdict]]] = {}
         self.alone: dict[str, list[Verdict]] = {}
         self.gpus: dict[str, dict[tuple[int, ...], Verdict]] = {}
         self.pairs: dict[Pair, list[Verdict]] = {}
+        self.with_rails: dict[Pair, tuple[int, ...]] = {}
         self.rail_pairs: set[Pair] = set()
         self.flows: list[Judged] = []
         self.larger: list[Judged] = []
@@ -47,16 +48,21 @@ class State:
             self.larger.append(one)
         elif m.stage == "paths":
             self.flows.append(one)
-        elif m.rails:
+        elif m.stage == "rails":
             self.rail_pairs.add(frozenset(m.hosts))
             for host in m.hosts:
                 for rail in m.rails:
                     self.by_rail.setdefault(host, {}).setdefault(rail, []).append(verdict)
-        else:
+        elif verdict != "good" or self.places.ceiling(m) >= FULL:  # else it says nothing of the hosts
             a, b = m.hosts
             self.pairs.setdefault(frozenset(m.hosts), []).append(verdict)
+            self.with_rails[frozenset(m.hosts)] = m.rails
             self.met.setdefault(a, {}).setdefault(b, []).append(verdict)
             self.met.setdefault(b, {}).setdefault(a, []).append(verdict)
+
+    def bad_rails(self, host: str) -> list[int]:
+        """The rails of a host that were bad alone, in order."""
+        return sorted(rail for rail, verdicts in self.by_rail.get(host, {}).items() if "bad" in verdicts)
 
     def partners(self, host: str, verdict: Verdict) -> list[str]:
         """Those with whom a host had a result of that kind, all rails together."""

@@ -26,6 +26,8 @@ class Round:
         self.test = test
         self._groups: list[Group] = []
         self._busy: set[str] = set()
+        self._up: Counter[tuple[str, ...]] = Counter()
+        self._out: Counter[int] = Counter()
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -40,6 +42,25 @@ class Round:
         """One group for each set of rails, of these hosts, which are then busy."""
         self._groups += [Group(stage, test or self.test, tuple(hosts), some) for some in rails]
         self._busy.update(hosts)
+        places = self.state.places
+        if len(hosts) == 2 and places.group(hosts[0]) != places.group(hosts[1]):
+            self._up.update(places.group(host) for host in hosts)
+            if places.zone(hosts[0]) != places.zone(hosts[1]):
+                self._out.update(places.zone(host) for host in hosts)
+
+    def fits(self, a: str, b: str) -> bool:
+        """Whether two hosts are free and the uplinks between them have room for both beside what is in the round already."""
+        places = self.state.places
+        if not (self.free(a) and self.free(b)):
+            return False
+        if places.group(a) == places.group(b):
+            return True
+        abroad = places.zone(a) != places.zone(b)
+        return all(
+            self._up[places.group(host)] < places.upward(host)
+            and not (abroad and self._out[places.zone(host)] >= max(1, places.abroad(places.zone(host))))
+            for host in (a, b)
+        )
 
     def pair_up(self, stage: Stage, hosts: Iterable[str]) -> list[str]:
         """Pairs of neighbours in the list; who is left over."""
@@ -60,7 +81,7 @@ class Round:
         for pool, want in pools:
             if want:
                 for other in pool:
-                    if other in want and other != host and other not in met and self.free(other):
+                    if other in want and other != host and other not in met and self.fits(host, other):
                         return other
         return None
 
@@ -83,7 +104,7 @@ def gpus(made: Round) -> None:
                 made.add("node", (host,), sets)
                 todo.append(sets)
     spare = [host for host in made.state.hosts if host in made.state.spotless and made.free(host)]
-    for host, sets in zip(spare, [*todo, *todo[:1]], strict=False):
+    for host, sets in zip(spare, [*todo, *todo[:1], *todo[:1]], strict=False):
         made.add("node", (host,), sets)
 
 
@@ -120,12 +141,31 @@ def pairs(made: Round) -> bool:
 
 
 def retests(made: Round) -> None:
-    """Each suspect with a partner that it has not met, until it has met enough."""
-    for host in made.state.suspects:
-        if made.free(host) and len(made.state.met[host]) < PARTNERS - 1:
-            other = made.partner(host)
-            if other is not None:
-                made.add("retest", (host, other))
+    """Each suspect with a partner that it has not met, until it has met enough.
+
+    Where uplinks do not carry all rails: first each rail with the partner under the same switch, then the bad ones across.
+    """
+    state, places = made.state, made.state.places
+    near = 0
+    for host in state.suspects:
+        if not made.free(host):
+            continue
+        other = made.partner(host)
+        if other is None:
+            continue
+        lanes = places.lanes(host, other)
+        if not lanes and len(state.met[host]) < PARTNERS - 1:
+            made.add("retest", (host, other))
+        elif lanes and host in state.by_rail and state.bad_rails(host) and len(state.met[host]) < PARTNERS:
+            some = dict.fromkeys((*state.bad_rails(host)[: len(lanes)], *lanes))
+            made.add("retest", (host, other), (tuple(sorted(list(some)[: len(lanes)])),))
+        elif lanes and host not in state.by_rail:
+            mate = next((h for h in state.met[host] if places.group(h) == places.group(host) and made.free(h)), None)
+            if mate is not None:
+                made.add("rails", (host, mate), _rails(state, host))
+                near += 1
+    if near:
+        _controls(made, near, 0)
 
 
 def rails(made: Round) -> None:
@@ -135,7 +175,7 @@ def rails(made: Round) -> None:
     for host in state.suspects:
         if len(state.met[host]) >= 2 and host not in state.by_rail and made.free(host):
             other = made.partner(host) or _again(made, host)
-            if other is not None:
+            if other is not None and not places.lanes(host, other):
                 made.add("rails", (host, other), _rails(state, host))
                 near, far = (near + 1, far) if places.group(host) == places.group(other) else (near, far + 1)
     if near + far:
@@ -144,7 +184,9 @@ def rails(made: Round) -> None:
 
 def _again(made: Round, host: str) -> str | None:
     """In a small fleet: a proven partner for the second time."""
-    return next((other for other in made.state.met[host] if other in made.state.proven and made.free(other)), None)
+    return next(
+        (other for other in made.state.met[host] if other in made.state.proven and made.fits(host, other)), None
+    )
 
 
 def _rails(state: State, host: str) -> list[tuple[int, ...]]:
@@ -168,6 +210,7 @@ def _across(made: Round, hosts: Sequence[str]) -> list[tuple[str, str]]:
     """Disjoint pairs of neighbouring groups within a zone, of groups that have not met."""
     places = made.state.places
     met = set(made.state.group_met)
+    taken: Counter[tuple[str, ...]] = Counter()
     found: list[tuple[str, str]] = []
     waiting: dict[int, list[str]] = {}
     for host in hosts:
@@ -175,7 +218,10 @@ def _across(made: Round, hosts: Sequence[str]) -> list[tuple[str, str]]:
         own = places.group(host)
         for place, other in enumerate(queue[:NEAR]):
             groups = frozenset((own, places.group(other)))
-            if len(groups) == 2 and groups not in met:
+            if len(groups) == 2 and groups not in met and made.fits(host, other) and taken[own] < places.upward(host):
+                if taken[places.group(other)] >= places.upward(other):
+                    continue
+                taken.update(groups)
                 met.add(groups)
                 found.append((queue.pop(place), host))
                 break
@@ -194,8 +240,8 @@ def twice(made: Round) -> None:
             if apart and frozenset((a, b)) not in state.rail_pairs:
                 made.add("rails", (a, b), _rails(state, a))
                 strained.append((a, b))
-            elif not apart and len(state.pairs[frozenset((a, b))]) < 2:
-                made.add("retest", (a, b))
+            elif not apart and len(state.pairs[frozenset((a, b))]) < 2 and made.fits(a, b):
+                made.add("retest", (a, b), (state.with_rails[frozenset((a, b))],))
     if strained:
         _far_controls(made, strained)
 
@@ -229,7 +275,7 @@ def screens(made: Round, *, zones: bool, controls_only: bool) -> None:
     ]
     found = _across(made, spare)
     for a, b in found[:CONTROLS] if controls_only else found:
-        made.add("retest", (a, b))
+        made.add("retest", (a, b), (state.places.lanes(a, b),))
 
 
 def _zones(made: Round) -> None:
@@ -240,13 +286,19 @@ def _zones(made: Round) -> None:
         good = [h for h in hosts if h in state.spotless and made.free(h) and not _abroad(state, h)]
         if sum(_abroad(state, h) > 0 for h in hosts) < 2 * places.abroad(zone):
             count = places.abroad(zone)
-            pools[zone] = good[:: max(1, len(good) // count)][:count] if count else []
+            step = max(1, len(good) // max(1, count))
+            first = (sum(_abroad(state, h) > 0 for h in hosts) * step + step // 2) % max(
+                1, len(good)
+            )  # other racks each time
+            pools[zone] = [*good[first:], *good[:first]][::step][:count]
     met = dict(state.zones_met)
     while len(order := [zone for zone, pool in pools.items() if pool]) > 1:
         zone = max(order, key=lambda z: len(pools[z]))
         other = min((z for z in order if z != zone), key=lambda z: (met.get(frozenset((zone, z)), 0), -len(pools[z])))
         met[frozenset((zone, other))] = met.get(frozenset((zone, other)), 0) + 1
-        made.add("zones", (pools[zone].pop(), pools[other].pop()))
+        a, b = pools[zone].pop(), pools[other].pop()
+        if made.fits(a, b):
+            made.add("zones", (a, b), (places.lanes(a, b),))
 
 
 def _abroad(state: State, host: str) -> int:
