@@ -95,6 +95,7 @@ class _Running:
         self.number = 0
         self.began = job.now()
         self.reckoned = 0.0
+        self.open_s = sum(one.seconds for one in plan.stages if not one.rounds)
         self.looked: set[tuple[str, ...]] = set()
         self.skipped: list[tuple[Stage, int]] = []
 
@@ -125,6 +126,8 @@ class _Running:
                 self.skipped.append((groups[0].stage, len(groups)))
                 return
             self._round(groups)
+            part = self.open_s / 2  # how many rounds there will be, nobody knows
+            self.reckoned, self.open_s = self.reckoned + part, self.open_s - part
 
     def look(self) -> None:
         """Single flows where runs broke off, once for each pair."""
