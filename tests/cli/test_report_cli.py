@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Callable
@@ -11,10 +12,12 @@ import pytest
 from click.testing import Result
 
 import fabric.cli.live
+from fabric.cli.conclude import Wanted, conclude
 from fabric.verify import report
 from fabric.verify.collectives.results import append
-from fabric.verify.history import history_file
-from tests.export.pages import pairs, seating, slow_seat
+from fabric.verify.history import History, history_file, outcome_of, story, what_of
+from fabric.verify.outcome import Outcome
+from tests.export.pages import pairs, parts, seating, slow_seat
 from tests.verify.history.kept import finding, keep, outcome
 from tests.verify.simulated import Simulated, converge
 from tests.verify.test_runner import LAB, FakeDevice
@@ -87,6 +90,26 @@ def test_validate_writes_a_page(monkeypatch: pytest.MonkeyPatch, spec: Path, fab
 def one_finding(**changes: object) -> str:
     body = {"check": "a", "subject": "b", "verdict": "fail", "measured": "", "expected": "", **changes}
     return json.dumps({"schema": "fabric.validate/1", "findings": [body]})
+
+
+def test_collectives_come_into_the_history_and_the_page(
+    spec: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = parts(seating())["cable"]
+    fault = finding("collectives.cable", part.name, devices=part.hosts)
+    one = Outcome("lab", ("collectives",), [fault], ("--stage pairs",), pairs(seating()), (), [part])
+    assert conclude(one, Wanted(spec, 1.77e9, html=tmp_path / "page.html")) == 2
+    assert "FAIL     collectives.cable" in capsys.readouterr().out
+    with History.read(history_file(spec.parent / ".fabric", "lab")) as kept:
+        (run,) = kept.runs()
+        back = outcome_of(kept, run, "lab")
+        what = what_of(seating(), slow_seat(seating()).name)
+        assert what is not None
+        told = story(kept, what)
+    assert (run.run, run.at, run.selection) == ("20260202-024000", "2026-02-02T02:40:00Z", ("--stage pairs",))
+    assert (back.measurements, back.parts) == (one.measurements, one.parts)
+    assert [(speed.stage, round(speed.value / speed.peers, 1)) for speed in told.speeds] == [("rails", 0.3)]
+    assert part.name in html.unescape((tmp_path / "page.html").read_text())
 
 
 BROKEN: dict[str, str] = {

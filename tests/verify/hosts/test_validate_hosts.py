@@ -153,6 +153,7 @@ def ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
         path.write_text(FAKE.replace("{CODE}", str(code)).replace("{SAYS!r}", repr(says)))
         path.chmod(0o755)
         monkeypatch.setenv("FABRIC_ANSIBLE_PLAYBOOK", os.fspath(path))
+        monkeypatch.setenv("FABRIC_STATE", os.fspath(tmp_path / "state"))  # the spec is the inventory's own
 
     return write
 
