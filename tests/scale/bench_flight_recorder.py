@@ -55,24 +55,29 @@ def flight_recorder_rows(folder: Path, ranks: int = RANKS) -> Iterator[Row]:
 
 def write_dumps(folder: Path, ranks: int, culprit: int) -> int:
     """One dump a rank; how many bytes they are."""
-    job = Job(tp=TP, dp=2, rounds=ENTRIES, stop={_STOPPED: ENTRIES - 3}).run()
-    templates = [_template(job, rank) for rank in range(2 * TP)]
-    every = str(list(range(ranks)))
-    rails = [str(list(range(rail, ranks, TP))) for rail in range(TP)]
+    job = Job(tp=TP, dp=2, rounds=ENTRIES // 6, stop={_STOPPED: ENTRIES - 3}).run()
+    templates = [_shared(_template(job, rank), rank % TP, ranks) for rank in range(2 * TP)]
     size = 0
     for rank in range(ranks):
         row, rail = divmod(rank, TP)
-        base = templates[rail if row == culprit // TP else TP + rail]
-        values = {
-            "@world": every, "@dp": rails[rail], "@tp": str(list(range(row * TP, row * TP + TP))),
-            "#dp": str(1 + rail), "#tp": str(1 + TP + row), "#ep": str(1 + TP + ranks // TP),
-        }  # fmt: skip
-        data = base
-        for name, value in values.items():
-            data = data.replace(_text(name), _text(value), 1)
+        own = {"@tp": str(list(range(row * TP, row * TP + TP))), "#tp": str(1 + TP + row)}
+        data = _replaced(templates[rail if row == culprit // TP else TP + rail], own)
         (folder / f"nccl_trace_rank_{rank}").write_bytes(data)
         size += len(data)
     return size
+
+
+def _shared(template: bytes, rail: int, ranks: int) -> bytes:
+    """With what all ranks of a rail have in common."""
+    rails = str(list(range(rail, ranks, TP)))
+    values = {"@world": str(list(range(ranks))), "@dp": rails, "#dp": str(1 + rail), "#ep": str(1 + TP + ranks // TP)}
+    return _replaced(template, values)
+
+
+def _replaced(data: bytes, values: dict[str, str]) -> bytes:
+    for name, value in values.items():
+        data = data.replace(_text(name), _text(value), 1)
+    return data
 
 
 def _text(value: str) -> bytes:

@@ -6,6 +6,7 @@ their queues and called the same. Nothing here knows how the analysis works.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -37,7 +38,6 @@ class Op:
     peer: int | None = None
     sends: bool = False
     started: bool = False
-    done: bool = False
     shown: bool = False
     born: int = 0
 
@@ -54,6 +54,9 @@ class Rank:
     steps: Iterator[tuple[Team, str, int]]
     ops: list[Op] = field(default_factory=list)
     counts: dict[tuple[str, bool], int] = field(default_factory=dict)
+    queues: dict[str, deque[Op]] = field(default_factory=dict)
+    pending: int = 0  # called and not seen to end
+    calls: int = 0  # of collectives
     stopped: bool = False
     blind: bool = False  # its GPU reports no end any more
     idle: bool = False  # its GPU begins nothing any more
@@ -130,8 +133,7 @@ class Job:
         return any(moved)
 
     def _call(self, rank: Rank) -> bool:
-        pending = sum(not op.shown for op in rank.ops)
-        if rank.stopped or pending >= AHEAD:
+        if rank.stopped or rank.pending >= AHEAD:
             return False
         for fault, name in ((self.stop, "stopped"), (self.blind, "blind"), (self.idle, "idle")):
             if rank.number in fault and len(rank.ops) >= fault[rank.number]:
@@ -144,11 +146,14 @@ class Job:
             return False
         made = list(self._ops(rank, *step))
         for op in made:
-            edit = self.edits.get((rank.number, sum(old.peer is None for old in rank.ops)))
+            edit = self.edits.get((rank.number, rank.calls))
             if edit is not None and op.peer is None:
                 edit(op)
             op.born = len(rank.ops)
             rank.ops.append(op)
+            rank.calls += op.peer is None
+            rank.pending += 1
+            rank.queues.setdefault(op.team.name, deque()).append(op)
         return True
 
     def _ops(self, rank: Rank, team: Team, call: str, numel: int) -> Iterator[Op]:
@@ -179,7 +184,8 @@ class Job:
         return moved
 
     def _head(self, rank: int, team: Team) -> Op | None:
-        return next((op for op in self.ranks[rank].ops if op.team is team and not op.done), None)
+        queue = self.ranks[rank].queues.get(team.name)
+        return queue[0] if queue else None
 
     def _start(self, rank: int, op: Op | None) -> bool:
         if op is None or op.started or self.ranks[rank].idle:
@@ -193,7 +199,7 @@ class Job:
             return False
         for rank, op in heads.items():
             if op is not None:
-                op.done, op.shown = True, not self.ranks[rank].blind
+                self._ended(rank, op, shown=not self.ranks[rank].blind)
         return True
 
     def _end_transfers(self, team: Team, heads: dict[int, Op | None]) -> bool:
@@ -203,6 +209,12 @@ class Job:
             peer = team.ranks[op.peer]
             other = heads[peer]
             if other is not None and other.started and not other.sends and other.peer == team.ranks.index(rank):
-                op.done = op.shown = other.done = other.shown = True
+                self._ended(rank, op, shown=True)
+                self._ended(peer, other, shown=True)
                 return True
         return False
+
+    def _ended(self, rank: int, op: Op, *, shown: bool) -> None:
+        self.ranks[rank].queues[op.team.name].popleft()
+        op.shown = shown
+        self.ranks[rank].pending -= shown
