@@ -57,8 +57,9 @@ def resolve(places: Places, where: str) -> Suspect | None:
         return ("trunk", where, 0)
     name, _, part = where.partition(":")
     if not part:
-        kind = "host" if name in places.seats else "switch" if name in places.switches else None
-        return (kind, name, 0) if kind else None  # type: ignore[return-value]
+        if name in places.seats:
+            return ("host", name, 0)
+        return places.switch(name) if name in places.switches else None
     return _of_host(places, name, part) if name in places.seats else _of_switch(places, name, part)
 
 
@@ -105,7 +106,7 @@ def observation(places: Places, heard: Heard) -> Observation | None:
         )
     if suspect[0] == "trunk":
         trunk = places.trunk[suspect[1]]
-        return Observation(True, (suspect,), (("switch", trunk.a, 0), ("switch", trunk.b, 0)), LINK.get(kind, HOST))
+        return Observation(True, (suspect,), (places.switch(trunk.a), places.switch(trunk.b)), LINK.get(kind, HOST))
     weight = 8.0 if kind in GPU else HOST
     return Observation(
         True, (suspect,), tuple(("link", suspect[1], s.rail) for s in places.seats.get(suspect[1], ())), weight

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fabric.verify.locate.places import Kind, Suspect
 
 COST: Mapping[Kind, float] = {
-    "link": 6.0, "gpu": 6.0, "trunk": 6.0, "host": 6.5, "switch": 7.0, "uplinks": 7.2, "zone": 7.5, "some": 9.0, "path": 8.5,
+    "link": 6.0, "gpu": 6.0, "trunk": 6.0, "host": 6.5, "switch": 7.0, "uplinks": 7.2, "zone": 7.5, "upper": 8.0, "some": 9.0, "path": 8.5,
 }  # fmt: skip
 """What it costs to believe in a fault: larger parts are fewer, so a cable is believed before a switch."""
 BAD, GOOD = 4.0, 4.0

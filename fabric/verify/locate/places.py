@@ -9,9 +9,9 @@ from typing import Literal
 from fabric.design.seats import Seat, Seating, Trunk
 from fabric.verify.collectives.model import Measurement
 
-Kind = Literal["gpu", "link", "trunk", "host", "some", "uplinks", "switch", "zone", "path"]
+Kind = Literal["gpu", "link", "trunk", "host", "some", "uplinks", "switch", "upper", "zone", "path"]
 """`link`: NIC, cable and switch port of one rail of one host. `some`: one unknown uplink of a switch. `uplinks`: all uplinks of an
-RTSW or leaf. `zone`: the uplinks of a zone. `path`: what only two hosts have together (`name` is both)."""
+RTSW or leaf. `upper`: a switch without hosts. `zone`: the uplinks of a zone. `path`: what only two hosts have together (`name` is both)."""
 
 Suspect = tuple[Kind, str, int]
 """Kind, name of host, switch or trunk, and the GPU's or rail's number (`zone`: its number), 0 where there is none."""
@@ -208,7 +208,7 @@ class Places:
             if (trunk := self.trunk.get(name)) is not None:
                 yield ("trunk", name, 0)
                 switches[trunk.a] = switches[trunk.b] = None
-        yield from (("switch", switch, 0) for switch in switches)
+        yield from (self.switch(switch) for switch in switches)
         yield from (("uplinks", switch, 0) for switch in crossed)
         zones = dict.fromkeys(self.zone(host) for host in m.hosts)
         if len(zones) > 1:
@@ -235,6 +235,10 @@ class Places:
             for seat in self.used(host, m.rails):
                 yield ("link", host, seat.rail)
                 yield ("switch", seat.switch, 0)
+
+    def switch(self, name: str) -> Suspect:
+        """A switch as a suspect."""
+        return ("switch" if name in self.under else "upper", name, 0)
 
     def text(self, suspect: Suspect) -> str:
         """A suspect as findings name it."""

@@ -35,4 +35,4 @@ class Ways:
             found = [*found, *(t for zone in zones for t in self.by_zone.get(zone, ()))]
         for trunk in found:
             yield ("trunk", trunk.name, 0)
-            yield ("switch", trunk.a, 0)
+            yield self.places.switch(trunk.a)
