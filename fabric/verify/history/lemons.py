@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabric.verify.history.faults import Episode, Told, episodes, told_in, unseen
-from fabric.verify.history.names import LINK, device_of, ends_of
+from fabric.verify.history.names import LINK, device_of, ends_of, plain
 from fabric.verify.history.store import History, Run
 
 NOBODY = frozenset({"collectives.path", "collectives.undecided", "collectives.setting"})
 """Faults of no part."""
+_NAME = re.compile(r"\w[\w.-]*(:[^\s:]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> li
 def blamed(told: Told) -> Iterator[str]:
     """The parts that a finding blames, each once: its subject, a cable as one, and the devices of its ends."""
     ends = ends_of(told.subject)
-    names = [told.subject] if LINK in told.subject and len(ends) == 2 else ends
+    if len(ends) > 1:
+        ends = [end for end in ends if _NAME.fullmatch(end)]  # no dots, no "and 5 more"
+    names = [plain(told.subject)] if LINK in told.subject and len(ends) == 2 else ends
     yield from dict.fromkeys((*names, *(device_of(end) for end in ends)))
 
 

@@ -11,6 +11,10 @@ from fabric.design.seats import Seat, Seating, Trunk
 
 LINK = " <-> "
 _BETWEEN = re.compile(r" <-> | and |, ")
+_COUNTED = re.compile(r"^[\d,]+ \w+: ")
+"""How a subject begins that sums up: `496 ports: leaf0001:1, leaf0001:2, ...`."""
+_HCA = re.compile(r"(?<![\w.-])([\w.-]+) (\w+_\w*\d)(?::\d+)?(?![\w.:-])")
+"""InfiniBand's node description with or without its port: `gt0001 mlx5_0:1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class What:
 
 def what_of(seating: Seating, name: str) -> What | None:
     """A host, NIC, GPU, switch, port or cable of the design by any of its names; None when it has none of that name."""
+    name = plain(name)
     if name in seating.by_host:
         return What(name, (name,), name)
     if name in seating.trunks_of or any(switch == name for switch, _ in seating.by_port):
@@ -43,7 +48,10 @@ def what_of(seating: Seating, name: str) -> What | None:
         if name == f"{seat.host}:gpu{seat.gpu}":
             return What(name, (name,), seat.host, seat.rail)
         if cable & _ends(seat) and (LINK not in name or cable == frozenset(seat.cable.split(LINK))):
-            return What(name, tuple(dict.fromkeys((name, seat.cable, *sorted(_ends(seat))))), seat.host, seat.rail)
+            told = () if seat.guid is None else (f"{seat.host} {seat.hca}",)  # as findings of InfiniBand say it
+            return What(
+                name, tuple(dict.fromkeys((name, seat.cable, *sorted(_ends(seat)), *told))), seat.host, seat.rail
+            )
     for place in places:
         for trunk in seating.trunks_of.get(place, ()):
             if name in _trunk_ends(trunk) or cable == frozenset(_trunk_ends(trunk)):
@@ -59,9 +67,14 @@ def _trunk_ends(trunk: Trunk) -> tuple[str, str]:
     return f"{trunk.a}:{trunk.a_port}", f"{trunk.b}:{trunk.b_port}"
 
 
+def plain(text: str) -> str:
+    """An HCA by its host and device, however it is said: `gt0001 mlx5_0:1` is `gt0001:mlx5_0`."""
+    return _HCA.sub(r"\1:\2", text)
+
+
 def ends_of(subject: str) -> list[str]:
     """The ends that a subject names: `a:1 <-> b:2` and `a:1 and a:2` are two, a device or port is one."""
-    return _BETWEEN.split(subject)
+    return _BETWEEN.split(plain(_COUNTED.sub("", subject)))
 
 
 def device_of(end: str) -> str:
@@ -85,6 +98,6 @@ def items_of(text: str) -> Iterator[str]:
 def names_it(text: str, names: Collection[str]) -> bool:
     """Whether a subject, or a list of devices or links, is about one of the names: itself, an end of it, the device of an end."""
     return any(
-        item in names or any(end in names or device_of(end) in names for end in ends_of(item))
+        plain(item) in names or any(end in names or device_of(end) in names for end in ends_of(item))
         for item in items_of(text)
     )

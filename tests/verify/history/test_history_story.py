@@ -73,6 +73,10 @@ def test_hosts_that_a_report_folded_are_counted_each(tmp_path: Path) -> None:
         ([finding("collectives.path", "a:1 <-> b:1")] * 2, {}),
         ([finding("collectives.undecided", "h2")] * 2, {}),
         ([finding("cabling.device", "r1", devices=("r1", "h1", "h2"))] * 2, {"r1": 2}),
+        (
+            [finding("qos.tables", "496 ports: leaf1:1, leaf1:2, ...", devices=("leaf1",))] * 2,
+            {"leaf1:1": 2, "leaf1:2": 2},
+        ),
         ([finding("collectives.zone-uplinks", "zone 2", devices=("h1", "h2"))] * 2, {"zone 2": 2}),
     ],
 )
@@ -179,6 +183,23 @@ def test_the_story_of_a_host_its_nic_and_its_cable(tmp_path: Path, seating: Seat
         assert [one.value for one in of_cable.speeds] == [3]
     assert [one.last.subject for one in told(path, seating, seat.switch).episodes] == [seat.cable]
     assert told(path, seating, seats[2].name).episodes == ()
+
+
+def test_an_hca_is_known_by_its_node_description(tmp_path: Path) -> None:
+    """Findings of InfiniBand name it `gt0001 mlx5_0:1`, results `gt0001:mlx5_0`: one HCA, one host."""
+    subnet = load_seating(LAB.parents[1] / "ib-lab" / "cluster.yaml")
+    seat = subnet.by_host["gt0002"][0]
+    cable = f"{seat.switch}:{seat.port} <-> gt0002 {seat.hca}:1"
+    path = kept(
+        tmp_path / "h",
+        outcome(finding("cabling.missing", cable, devices=(seat.switch, f"gt0002 {seat.hca}")), checks=("cabling",)),
+        outcome(checks=("cabling",)),
+        outcome(finding("cabling.speed", cable, devices=(seat.switch, f"gt0002 {seat.hca}")), checks=("cabling",)),
+    )
+    for name in ("gt0002", f"gt0002 {seat.hca}", f"gt0002:{seat.hca}", cable, seat.cable, f"{seat.switch}:{seat.port}"):
+        assert len(told(path, subnet, name).episodes) == 2, name
+    assert told(path, subnet, "gt0003").episodes == ()
+    assert times(path, 2) == {seat.cable: (2, True)}
 
 
 def test_every_name_of_the_design_is_known(seating: Seating) -> None:
