@@ -124,6 +124,7 @@ class CableFaults:
         name, linux = socket = self._plant.socket(a)
         old = cables.snapshot(socket)["mtu"]
         proc.run(["ip", "-n", name, "link", "set", linux, "mtu", str(size)])
+        self._plant.forget_ways()
         return {
             "said": f"{self._plant.port_name(socket)} has MTU {size} instead of {old}",
             "socket": [name, linux],
@@ -133,3 +134,4 @@ class CableFaults:
     def _mtu_back(self, fault: Fault) -> None:
         name, linux = fault["socket"]
         proc.run(["ip", "-n", name, "link", "set", linux, "mtu", str(fault["old"])])
+        self._plant.forget_ways()

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_interface
 from typing import Any
 
+RAIL = 77
+"""Protocol number of the routes that align rails (none of iproute2's own), so that they can be found again."""
+
 FIRST_TABLE = 100
 """Routing table of the first NIC; NIC n has table 100 + n."""
 
@@ -46,7 +49,8 @@ def rail_batch(nics: Sequence[dict[str, Any]], others: Iterable[Sequence[dict[st
     RDMA chooses its NIC by itself; programs that use TCP leave that to the kernel, which would take the first one for all.
     """
     return [
-        f"route replace {ip_interface(peer['address4']).network} via {nic['gateway4']} dev {nic['name']} src {nic['address4'].split('/')[0]}"
+        f"route replace {ip_interface(peer['address4']).network} via {nic['gateway4']} dev {nic['name']} "
+        f"src {nic['address4'].split('/')[0]} proto {RAIL}"
         for other in others
         for nic, peer in zip(nics, other, strict=False)
         if nic["address4"] and peer["address4"]

@@ -136,10 +136,18 @@ class Plant:
         """Give these sockets the rate that they have in a shaped lab."""
         shape.limit({socket: self.rates[socket] for socket in sockets if socket in self.rates})
 
+    def forget_ways(self) -> None:
+        """Let hosts forget what they have learnt of the MTU of ways."""
+        for name, item in self.nodes.items():
+            if item["nics"]:
+                proc.ip_batch(["route flush cache"], netns=name)
+
     def align(self, name: str) -> None:
-        """In a shaped lab: let each NIC of a host carry what goes to the same rail of the others."""
+        """In a shaped lab: let each NIC of a host carry what goes to the same rail of the others; else no longer."""
         item = self.nodes[name]
-        if self.rates and item["nics"]:
+        if item["nics"] and not self.rates:
+            proc.ip_batch([f"route flush proto {hosts.RAIL}"], netns=name)
+        elif item["nics"]:
             others = [other["nics"] for other in self.nodes.values() if other["nics"] and other["name"] != name]
             proc.ip_batch(hosts.rail_batch(item["nics"], others), netns=name)
 

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.conftest import LabUnderTest
+
+pytestmark = pytest.mark.lab
+
+SCENE = Path(__file__).with_name("collective_scene.py")
+RAILS = 2
+
+
+@pytest.fixture
+def shaped(faulty_lab: LabUnderTest) -> Iterator[LabUnderTest]:
+    """The shared lab with cables of known rates: 400 Gb/s are 10 Mbit/s, slow enough for a busy machine."""
+    faulty_lab.cli("lab", "shape", faulty_lab.spec, "--kbit-per-gbps", 25)
+    yield faulty_lab
+    faulty_lab.cli("lab", "shape", faulty_lab.spec, "--kbit-per-gbps", 0)
+
+
+def play(lab: LabUnderTest, scenes: Sequence[Any]) -> list[Any]:
+    done = lab.seat(sys.executable, SCENE, lab.spec, RAILS, json.dumps(scenes), timeout=600)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_healthy_lab_gives_no_finding_in_twenty_runs(shaped: LabUnderTest) -> None:
+    changes = {"repeats": 60, "limit_s": 240, "sizes": {"smallest": "64K", "largest": "64K", "factor": 2}}
+    (answer,) = play(shaped, [{"faults": [], "stages": ["pairs"], "apart": 3, "changes": changes}])
+    assert answer["apart"] == [0] * 20, answer["made"]
+    assert (answer["bad"], answer["unknown"]) == ([], [])
+    assert [made["state"] for made in answer["made"]] == ["ok"] * 4
+
+
+def test_a_slow_nic_is_named_and_nobody_else(shaped: LabUnderTest) -> None:
+    faults = [{"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "2mbit"}]
+    (answer,) = play(shaped, [{"faults": faults, "stages": ["pairs", "retest", "rails"]}])
+    named = [(part["kind"], part["name"]) for part in answer["parts"]]
+    assert named == [("cable", "z01-rtsw001:eth2/3/1 <-> z01-r001-h1:beth1")], answer
+
+
+def test_a_slow_cable_between_two_tiers_is_named_and_nobody_else(shaped: LabUnderTest) -> None:
+    faults = [{"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "2mbit"}]
+    (answer,) = play(shaped, [{"faults": faults, "stages": ["paths"], "changes": {"repeats": 1}}])
+    named = [(part["kind"], part["name"]) for part in answer["parts"]]
+    assert named == [("trunk", "z02-ctsw01:Ethernet3/1/1 <-> z02-rtsw001:Ethernet8/1/1")], answer
