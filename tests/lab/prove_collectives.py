@@ -37,6 +37,9 @@ CROSSED = (
         ("cable", "z02-rtsw002:Ethernet2/2/1 <-> z02-r002-h1:beth1"),
     },
 )
+NOBODY = ("undecided", "path")
+"""Kinds that blame nobody: warnings that evidence is not enough."""
+
 ALONE = {"slow NIC": SLOW_NIC, "slow trunk": SLOW_TRUNK, "cut": CUT, "MTU": MTU, "stopped": STOPPED, "crossed": CROSSED}
 PAIRS = (
     ("slow NIC", "slow trunk"),
@@ -68,11 +71,14 @@ def prove(spec: Path, names: Sequence[str], kept: Path | None) -> bool:
     faults = [ALONE[name][0] for name in names]
     want = set[tuple[str, str]]().union(*(ALONE[name][1] for name in names))
     (answer,) = play(spec, {"faults": faults, "stages": STAGES})
-    named = {(part["kind"], part["name"]) for part in answer["parts"]}
+    named = {(part["kind"], part["name"]) for part in answer["parts"] if part["kind"] not in NOBODY}
+    open_ones = [part["name"] for part in answer["parts"] if part["kind"] in NOBODY]
     if kept is not None:
         (kept / f"{'-'.join(names).replace(' ', '_')}.json").write_text(json.dumps(answer), encoding="utf-8")
     right = named == want
     print(f"{' + '.join(names):24} {'named' if right else 'WRONG'} {answer['seconds']:6.1f} s", flush=True)
+    if open_ones:
+        print(f"    nobody is blamed for {open_ones}", flush=True)
     if not right:
         print(f"    missed {sorted(want - named)}\n    blamed {sorted(named - want)}", flush=True)
     return right
