@@ -48,9 +48,7 @@ def summary_of(data: Any, rank: int, source: str, memberships: Memberships) -> R
     config = section(data, "pg_config")
     names = {name: conf for key, conf in config.items() if (name := _name(key, conf))}
     status = {number(key, "pg_status") or 0: _counters(value) for key, value in section(data, "pg_status").items()}
-    seen = _read_entries(
-        entries, _by_order(names, {pg_id for entry in entries if type(pg_id := entry.get("pg_id")) is int})
-    )
+    seen = _read_entries(entries, _by_order(names, _ids_alone(entries)))
     ids = _ids(names, seen, status)
     views = tuple(
         _view(name, names.get(name), seen.get(name), status.get(ids.get(name, -1)), memberships)
@@ -62,6 +60,13 @@ def summary_of(data: Any, rank: int, source: str, memberships: Memberships) -> R
         tuple((key, value) for key, value in status.items() if key not in used),
         (number(entries[-1].get("time_created_ns"), "time_created_ns") or 0) if entries else 0,
     )  # fmt: skip
+
+
+def _ids_alone(entries: list[dict[str, Any]]) -> set[Any]:
+    """The pg_ids, where entries have no names of groups (before 2.x)."""
+    if not entries or "process_group" in entries[0]:
+        return set()
+    return {pg_id for entry in entries if type(pg_id := entry.get("pg_id")) is int}
 
 
 def _name(key: Any, conf: Any) -> str:
