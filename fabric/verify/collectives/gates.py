@@ -84,7 +84,8 @@ WORDS: Mapping[PartKind, str] = {
 def finding_of(part: Part) -> Finding:
     """A located part as a finding. A collision on a path is nobody's fault, and what is undecided blames nobody: warnings."""
     evidence = (*part.evidence, *(f"as likely: {other}" for other in part.others), f"confidence {part.confidence:.0%}")
-    ends = {name.partition(":")[0] for name in part.name.split(" <-> ")}
+    named = part.kind in ("gpu", "nic", "cable", "host", "switch", "trunk", "path")
+    ends = {name.partition(":")[0] for name in part.name.split(" <-> ")} if named else set()
     return Finding(
         f"collectives.{part.kind}",
         part.name,

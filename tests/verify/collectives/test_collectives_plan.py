@@ -126,6 +126,13 @@ def test_a_collision_is_a_warning_and_says_that_it_is_nobodys_fault() -> None:
     assert finding.evidence == ("slow", "as likely: a fault that comes and goes", "confidence 90%")
 
 
+def test_devices_of_a_finding_are_names_of_devices() -> None:
+    trunk = finding_of(Part("trunk", "z01-ctsw01:Ethernet3/1/1 <-> z01-rtsw001:eth8/1/1", 0.9, hosts=("a",)))
+    assert trunk.devices == ("a", "z01-ctsw01", "z01-rtsw001")
+    assert finding_of(Part("setting", "all_reduce (node)", 0.8, hosts=("a",))).devices == ("a",)
+    assert finding_of(Part("zone-uplinks", "zone 2", 0.8, hosts=("a",))).devices == ("a",)
+
+
 ERRORS = [
     ("--device", "nobody*"),
     ("--zone", "9"),
