@@ -2,9 +2,9 @@
 
     fabric lab exec SPEC -- python tests/lab/collective_scene.py SPEC RAILS SCENES
 
-A scene is {"faults": [{"kind": ..., ...}], "stages": [...], "rounds": 1, "changes": {}}. Each line of the answer is what the product made
-of one. Of each host the first RAILS NICs take part: that many ranks fit on few cores. With "apart": N, the values of each measurement are taken
-N by N, and each such set is judged as a run of its own.
+A scene is {"faults": [{"kind": ..., ...}], "stages": [...], "rounds": 1, "changes": {}}. Each line of the answer is what the product
+made of one. Of each host the first RAILS NICs take part: that many ranks fit on few cores. With "apart": N, the pairs are measured in
+one launch, and each N repeats are a run of its own, with an answer of its own; what it asks for after that is measured for real.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from typing import Any
 from fabric.design.seats import Seating, load_seating
 from fabric.lab import control
 from fabric.verify.collectives import job as jobs
+from fabric.verify.collectives.launch import Launcher
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.run import Results, Run, run
-from fabric.verify.locate import locate
-from fabric.verify.locate.places import Places
+from fabric.verify.collectives.stages import Group
 
 QUICK = {
     "engine": "mpi", "launcher": "mpirun", "python": sys.executable, "iterations": 2, "warmup": 1, "repeats": 3, "limit_s": 35,
@@ -43,51 +43,65 @@ def trimmed(rails: int) -> Any:
     return load
 
 
-def judge(spec: Path, scene: Mapping[str, Any], rails: int) -> tuple[Results, Places]:
-    """The product's own way from the spec to the parts."""
+def judge(spec: Path, scene: Mapping[str, Any], rails: int) -> Iterator[Results]:
+    """The product's own way from the spec to the parts; with "apart", once for each set of repeats."""
     setattr(jobs, "load_seating", trimmed(rails))  # noqa: B010 - only here do hosts have fewer NICs
     changes = {**QUICK, **scene.get("changes", {}), "stages": scene["stages"]}
-    job = jobs.make_job(spec, changes, scene.get("hosts", ()), (), os.environ)
-    heard = _loud if scene.get("loud") else lambda _: None
-    asked = Run(job.places, job.seats, job.tests, job.launcher, job.expected, time.monotonic, gpus=False, keep=heard)
-    return run(asked, job.plan()), job.places
+    job = jobs.make_job(spec, changes, (), (), os.environ)
+    launchers: Iterable[Launcher] = [job.launcher]
+    if "apart" in scene:
+        again = jobs.make_job(spec, {**changes, "repeats": scene["apart"]}, (), (), os.environ)
+        launchers = apart(job, again.launcher, scene["apart"])
+    for launcher in launchers:
+        asked = Run(job.places, job.seats, job.tests, launcher, job.expected, time.monotonic, gpus=False)
+        yield run(asked, job.plan())
 
 
-def apart(measurements: Sequence[Measurement], count: int) -> Iterator[list[Measurement]]:
-    """The measurements as so many runs as there are sets of `count` repeats."""
-    runs = min(len(m.values) for m in measurements) // count if count and measurements else 0
-    for number in range(runs):
-        yield [replace(m, values=m.values[number * count : (number + 1) * count]) for m in measurements]
+class Given:
+    """A launcher that has measured the pairs already, and measures for real what else is asked for: retests."""
+
+    def __init__(self, pairs: Sequence[Measurement], launcher: Launcher) -> None:
+        self.pairs, self.launcher = pairs, launcher
+
+    def run(self, groups: Sequence[Group]) -> Iterator[Measurement | Clue]:
+        if groups[0].stage == "pairs":
+            yield from self.pairs
+        else:
+            yield from self.launcher.run(groups)
 
 
-def _loud(one: Measurement | Clue) -> None:
-    print(one, file=sys.stderr, flush=True)
+def apart(job: jobs.Job, launcher: Launcher, count: int) -> Iterator[Given]:
+    """Pairs measured many times in one launch, as runs of `count` repeats: starting ranks is what costs most in a lab."""
+    groups = next(one for stage in job.plan().stages for one in stage.rounds if stage.stage == "pairs")
+    made = [one for one in job.launcher.run(groups) if isinstance(one, Measurement)]
+    for number in range(min(len(m.values) for m in made) // count):
+        yield Given([replace(m, values=m.values[number * count : (number + 1) * count]) for m in made], launcher)
 
 
 def play(folder: Path, spec: Path, scene: Mapping[str, Any], rails: int) -> Iterator[dict[str, Any]]:
-    """Make the faults, judge, undo them; an answer for each round."""
-    said = [
-        control.ask(folder, "fault", kind=fault["kind"], arguments={k: v for k, v in fault.items() if k != "kind"})[
-            "said"
-        ]
-        for fault in scene["faults"]
-    ]
+    """Make the faults, judge, undo them; an answer for each run."""
+    said = []
+    for fault in scene["faults"]:
+        arguments = {key: value for key, value in fault.items() if key != "kind"}
+        said.append(control.ask(folder, "fault", kind=fault["kind"], arguments=arguments)["said"])
     try:
         for _ in range(scene.get("rounds", 1)):
             began = time.monotonic()
-            found, places = judge(spec, scene, rails)
-            yield {
-                "apart": [len(locate(places, some)) for some in apart(found.measurements, scene.get("apart", 0))],
-                "said": said,
-                "seconds": round(time.monotonic() - began, 1),
-                "parts": [asdict(part) for part in found.parts],
-                "bad": [[f.check, f.subject, f.measured] for f in found.findings if f.verdict == "fail"],
-                "unknown": [[f.check, f.subject, f.measured] for f in found.findings if f.verdict == "unknown"],
-                "made": [asdict(m) for m in found.measurements],
-                "clues": [asdict(clue) for clue in found.clues],
-            }
+            for found in judge(spec, scene, rails):
+                yield {"said": said, "seconds": round(time.monotonic() - began, 1), **answer(found)}
     finally:
         control.ask(folder, "restore", id=None)
+
+
+def answer(found: Results) -> dict[str, Any]:
+    """What a run came to, as plain data."""
+    return {
+        "parts": [asdict(part) for part in found.parts],
+        "bad": [[f.check, f.subject, f.measured] for f in found.findings if f.verdict == "fail"],
+        "unknown": [[f.check, f.subject, f.measured] for f in found.findings if f.verdict == "unknown"],
+        "made": [asdict(m) for m in found.measurements],
+        "clues": [asdict(clue) for clue in found.clues],
+    }
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -95,8 +109,8 @@ def main(arguments: Sequence[str]) -> None:
     spec, rails = Path(arguments[0]), int(arguments[1])
     folder = Path(os.environ["FABRIC_STATE"]).parent
     for scene in json.loads(arguments[2]):
-        for answer in play(folder, spec, scene, rails):
-            print(json.dumps(answer), flush=True)
+        for one in play(folder, spec, scene, rails):
+            print(json.dumps(one), flush=True)
 
 
 if __name__ == "__main__":
