@@ -42,6 +42,9 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 GRACE_S = 1.0
 """Between a rank's last word and the end of the job, in seconds: others want to say theirs."""
 
+SPLIT_GRACE_S = 10.0
+"""The same in a split run, whose end ends the other groups too. It is less than what launchers leave beyond `--watchdog` (15 s)."""
+
 
 class Shape(NamedTuple):
     """Of one row: elements that a rank sends and receives, the `count` column, and the bytes that are its size."""
@@ -168,7 +171,7 @@ def look(reader: int, rank: int, limit_s: float, who: str) -> NoReturn:
             os._exit(0)
         place = text.splitlines()[-1]
     say(f"{who} waits at {place} for {limit_s:g} s, state {state_of(rank)}")
-    time.sleep(GRACE_S)
+    time.sleep(SPLIT_GRACE_S if os.environ.get("NCCL_TESTS_SPLIT") else GRACE_S)
     with contextlib.suppress(ProcessLookupError):
         os.kill(rank, signal.SIGKILL)
     os._exit(0)
@@ -441,7 +444,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # whatever MPI says: one line, and the other groups come to their end
         say(f"rank {said} on {host} fails at {watch.place}: {' '.join(str(error).split())[:200]}")
         sys.stdout.flush()
-        time.sleep(options.watchdog if os.environ.get("NCCL_TESTS_SPLIT") else 0)
+        time.sleep(options.watchdog + SPLIT_GRACE_S if os.environ.get("NCCL_TESTS_SPLIT") else 0)
         os._exit(1)
     say(f"rank {said} on {host}: done")
     watch.at("the end")
