@@ -212,4 +212,4 @@ def _reason(error: Exception) -> str:
         return "this is no line of results"
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the line"
-    return f"{where}: {first['msg']}"
+    return f"{where}: not a word that is known" if first["type"] == "literal_error" else f"{where}: {first['msg']}"

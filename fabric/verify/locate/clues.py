@@ -32,6 +32,8 @@ LINK: Mapping[ClueKind, float] = {
 }  # fmt: skip
 HOST = 3.0
 """What each kind of clue weighs (against the cost of believing in a fault, `explain.COST`)."""
+SURE = 7.0
+"""From this weight on, a clue alone is enough."""
 NIC_SAYS: frozenset[ClueKind] = frozenset({"pcie", "local-error"})
 CABLE_SAYS: frozenset[ClueKind] = frozenset({"port-error", "counter", "async-event", "crossed"})
 """What decides between a NIC and its cable, which bandwidth alone cannot."""
@@ -98,19 +100,19 @@ def observation(places: Places, heard: Heard) -> Observation | None:
         return None
     if kind == "retry-exceeded" and heard.peer is not None and heard.peer != suspect:
         return _between(places, suspect, heard.peer)
+    may: tuple[Suspect, ...] = ()
+    weight = LINK.get(kind, HOST)
     if suspect[0] == "gpu":
-        return Observation(True, (suspect,), (), GPU.get(kind, HOST))
-    if suspect[0] == "link":
-        return Observation(
-            True, (suspect,), (("switch", places.seat(suspect[1], suspect[2]).switch, 0),), LINK.get(kind, HOST)
-        )
-    if suspect[0] == "trunk":
+        weight = GPU.get(kind, HOST)
+    elif suspect[0] == "link":
+        may = (places.switch(places.seat(suspect[1], suspect[2]).switch),)
+    elif suspect[0] == "trunk":
         trunk = places.trunk[suspect[1]]
-        return Observation(True, (suspect,), (places.switch(trunk.a), places.switch(trunk.b)), LINK.get(kind, HOST))
-    weight = 8.0 if kind in GPU else HOST
-    return Observation(
-        True, (suspect,), tuple(("link", suspect[1], s.rail) for s in places.seats.get(suspect[1], ())), weight
-    )
+        may = (places.switch(trunk.a), places.switch(trunk.b))
+    else:
+        may = tuple(("link", suspect[1], seat.rail) for seat in places.seats.get(suspect[1], ()))
+        weight = 8.0 if kind in GPU else HOST
+    return Observation(True, (suspect,), may, weight, said=weight >= SURE)
 
 
 def _between(places: Places, one: Suspect, other: Suspect) -> Observation:

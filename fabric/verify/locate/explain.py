@@ -27,12 +27,16 @@ AGAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing seen. `must`: who is at fault for sure shows here; `may`: who could. `source`: place in the list it came from."""
+    """One thing seen. `must`: who is at fault for sure shows here; `may`: who could.
+
+    `said`: a log or a diagnosis says it of `must` outright: good results are little against it, as such faults come and go.
+    """
 
     bad: bool
     must: tuple[Suspect, ...]
     may: tuple[Suspect, ...] = ()
     weight: float = BAD
+    said: bool = False
 
 
 @dataclass(slots=True)
@@ -80,6 +84,7 @@ class _Table:
             del self.covers[suspect]  # a slow network test alone accuses no GPU
         self.denied = dict.fromkeys(self.covers, 0)
         self.doubt = dict.fromkeys(self.covers, 0.0)
+        self.said = {suspect for number in self.open if seen[number].said for suspect in seen[number].must}
         for one in seen:
             if not one.bad:
                 self._good(one.must, one.may)
@@ -97,7 +102,8 @@ class _Table:
         """What believing in it brings for what is still open."""
         again = AGAIN if suspect[0] in ("link", "gpu") else 0.0
         paid = sum(self.seen[number].weight * (1 if number in self.open else again) for number in self.covers[suspect])
-        return paid - self.doubt[suspect] - COST[suspect[0]]
+        doubt = min(self.doubt[suspect], GOOD / 4) if suspect in self.said else self.doubt[suspect]
+        return paid - doubt - COST[suspect[0]]
 
     def best(self) -> Explained | None:
         """The suspect that brings most, with its equals; None when nothing brings anything."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fabric.verify.collectives.model import Part
 from fabric.verify.locate.describe import measured, path_part
 from fabric.verify.locate.gates import Judged
-from fabric.verify.locate.places import Places
+from fabric.verify.locate.places import FULL, Places
 
 
 def leftover(places: Places, judged: Sequence[Judged], left: Sequence[Judged]) -> Iterator[Part]:
@@ -22,7 +22,7 @@ def leftover(places: Places, judged: Sequence[Judged], left: Sequence[Judged]) -
             continue  # it was slow once and good when it was repeated: noise
         if len(hosts) == 1:
             yield _alone(places, hosts[0], bad)
-        elif len(hosts) == 2 and all(_proven(judged, host, bad) for host in hosts):
+        elif len(hosts) == 2 and all(_proven(places, judged, host, bad) for host in hosts):
             yield _path(hosts, bad)
         else:
             yield _undecided(hosts, bad)
@@ -38,7 +38,7 @@ def _gone(judged: Sequence[Judged], hosts: tuple[str, ...], bad: Sequence[Judged
     return good >= len(bad) and all(j.ratio is not None and not j.measurement.wrong for j in bad)
 
 
-def _proven(judged: Sequence[Judged], host: str, bad: Sequence[Judged]) -> bool:
+def _proven(places: Places, judged: Sequence[Judged], host: str, bad: Sequence[Judged]) -> bool:
     """Whether a host is good with another partner on every rail that was bad here."""
     others = set(bad[0].measurement.hosts)
     rails = {rail for j in bad for rail in j.measurement.rails}
@@ -46,7 +46,13 @@ def _proven(judged: Sequence[Judged], host: str, bad: Sequence[Judged]) -> bool:
     good: set[int] = set()
     for j in judged:
         m = j.measurement
-        if j.verdict == "good" and host in m.hosts and len(m.hosts) > 1 and not set(m.hosts) <= others:
+        if (
+            j.verdict == "good"
+            and host in m.hosts
+            and len(m.hosts) > 1
+            and not set(m.hosts) <= others
+            and places.ceiling(m) >= FULL
+        ):
             if not m.rails:
                 return True
             good.update(m.rails)

@@ -35,11 +35,15 @@ def flows(made: Round) -> None:
     for a, b in state.strained:
         if places.group(a) == places.group(b):
             continue
+        for host, other in ((a, b), (b, a)):
+            _from(made, host, {places.group(host), places.group(other)})
         if places.zone(a) != places.zone(b):
             _between(made, places.zone(a), places.zone(b))
-        else:
-            for host, other in ((a, b), (b, a)):
-                _from(made, host, {places.group(host), places.group(other)})
+    for doubted in state.doubted_zones:
+        others = sorted(places.by_zone, key=lambda other: other in state.doubted_zones)
+        beyond = next((z for z in others if z != doubted and any(h in state.spotless for h in places.by_zone[z])), None)
+        if beyond is not None:
+            _between(made, doubted, beyond, most=2)
     if len(made.groups) > before:
         _controls(made)
 
@@ -49,7 +53,7 @@ def _controls(made: Round) -> None:
     state, places = made.state, made.state.places
     for hosts in list(places.by_zone.values())[:2]:
         spare = [h for h in hosts if h in state.spotless and made.free(h)]
-        far = [h for h in spare if places.group(h) != places.group(spare[0])]
+        far = [h for h in spare if places.group(h) != places.group(spare[0]) and made.fits(spare[0], h)]
         if far:
             made.add("paths", (spare[0], far[0]), ((places.seats[spare[0]][0].rail,),), "path")
 
@@ -61,14 +65,16 @@ def _from(made: Round, host: str, without: set[tuple[str, ...]]) -> None:
     if _tried(state, switch) >= ROUNDS or not _uncrossed(state, switch):
         return
     sender = next((h for h in places.under[switch] if h in state.proven and made.free(h)), None)
+    if sender is None:
+        return
     receiver = next(
         (
             h for h in places.by_zone[places.zone(host)]
-            if h in state.spotless and made.free(h) and places.group(h) not in without
+            if h in state.spotless and places.group(h) not in without and made.fits(sender, h)
         ),
         None,
     )  # fmt: skip
-    if sender is not None and receiver is not None:
+    if receiver is not None:
         made.add("paths", (sender, receiver), ((places.seats[sender][0].rail,),), "path")
 
 
@@ -85,7 +91,7 @@ def _uncrossed(state: State, switch: str) -> set[str]:
     return {trunk.name for trunk in state.places.uplinks(switch)} - crossed
 
 
-def _between(made: Round, zone: int, other: int) -> None:
+def _between(made: Round, zone: int, other: int, most: int = 1 << 16) -> None:
     state, places = made.state, made.state.places
     done = {
         j.measurement.hosts for j in state.flows if {places.zone(host) for host in j.measurement.hosts} == {zone, other}
@@ -94,9 +100,11 @@ def _between(made: Round, zone: int, other: int) -> None:
     if len(done) >= ROUNDS * count:
         return
     used = {host for hosts in done for host in hosts}
+    count = min(count, most)
     pools = [
-        [h for h in places.by_zone[z] if h in state.spotless and made.free(h) and h not in used] for z in (zone, other)
+        [h for h in places.by_zone[z] if h in state.proven and made.free(h) and h not in used] for z in (zone, other)
     ]
     spread = [pool[:: max(1, len(pool) // max(1, count))][:count] for pool in pools]
     for a, b in zip(*spread, strict=False):
-        made.add("paths", (a, b), ((places.seats[a][0].rail,),), "path")
+        if made.fits(a, b):
+            made.add("paths", (a, b), ((places.seats[a][0].rail,),), "path")

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from fabric.verify.locate.gates import Judged, Verdict
-from fabric.verify.locate.locate import examine
+from fabric.verify.locate.locate import Case, examine
 from fabric.verify.locate.places import FULL, Places
 
 Pair = frozenset[str]
@@ -106,14 +106,31 @@ class State:
         ]
         if not found:
             return []
-        case = examine(self.places, self.judged)
         done = {
             j.measurement.hosts if j.measurement.hosts[0] < j.measurement.hosts[-1] else j.measurement.hosts[::-1]
-            for one in case.explained
+            for one in self._case.explained
             if one.suspect[0] not in ("some", "uplinks") or any(kind == "zone" for kind, *_ in one.equals)
-            for j in case.bad(one.of)
+            for j in self._case.bad(one.of)
         }
         return [(a, b) for a, b in found if (a, b) not in done]
+
+    @cached_property
+    def _case(self) -> Case:
+        return examine(self.places, self.judged)
+
+    @cached_property
+    def doubted_zones(self) -> list[int]:
+        """Zones whose uplinks explain bad results, while no flow has shown yet that it is all of them, and not one that many met."""
+        if not any("bad" in verdicts for verdicts in self.pairs.values()):
+            return []
+        seen = {
+            self.places.zone(host)
+            for j in self.flows
+            for host in j.measurement.hosts
+            if self.places.span(j.measurement) == "zones"
+        }
+        found = [s for one in self._case.explained for s in (one.suspect, *one.equals) if s[0] == "zone"]
+        return [zone for _, _, zone in dict.fromkeys(found) if zone not in seen]
 
     @cached_property
     def group_met(self) -> set[frozenset[tuple[str, ...]]]:
@@ -130,6 +147,12 @@ class State:
         return any("good" in found for other, found in self.met[host].items() if other not in pair)
 
     def crossings(self, host: str) -> int:
-        """How many partners a host has met that are under other switches."""
+        """How many partners under other switches a host has met."""
         own = self.places.group(host)
         return sum(self.places.group(partner) != own for partner in self.met.get(host, ()))
+
+    def proven_up(self, host: str) -> bool:
+        """Whether a host, and all under its switches together, have met enough others across: twice as many as can at once."""
+        hosts = self.places.groups[self.places.group(host)]
+        wanted = 2 * min(len(hosts), self.places.upward(host))
+        return self.crossings(host) >= 2 or sum(self.crossings(other) for other in hosts) >= wanted

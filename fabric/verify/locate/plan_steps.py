@@ -271,7 +271,7 @@ def screens(made: Round, *, zones: bool, controls_only: bool) -> None:
     spare = [
         host
         for host in state.hosts
-        if host in state.spotless and made.free(host) and (controls_only or state.crossings(host) < 2)
+        if host in state.spotless and made.free(host) and (controls_only or not state.proven_up(host))
     ]
     found = _across(made, spare)
     for a, b in found[:CONTROLS] if controls_only else found:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from fabric.design.seats import Seating, load_seating
-from fabric.verify.collectives.model import Clue, Measurement, Part
+from fabric.design.seats import load_seating
+from fabric.verify.collectives.model import Measurement, Part
 from fabric.verify.collectives.stages import Group
 from fabric.verify.locate.places import Places, Suspect
 from fabric.verify.locate.plan import next_round
@@ -61,7 +61,11 @@ class Cluster:
         """One round."""
         self.rounds.append(tuple(groups))
         number = len(self.rounds)
-        return [m for group in groups for m in (self._flows(group, number) if group.stage == "paths" else [self._one(group, number)])]
+        return [
+            m
+            for group in groups
+            for m in (self._flows(group, number) if group.stage == "paths" else [self._one(group, number)])
+        ]
 
     def _one(self, group: Group, number: int) -> Measurement:
         m = Measurement(group.stage, group.test, group.hosts, group.rails, 1 << 33, round=number)
@@ -94,8 +98,11 @@ class Cluster:
     def _flows(self, group: Group, number: int) -> list[Measurement]:
         found = []
         for port in range(flow_count(self.places, group.hosts)):
-            trunks = self._way(*group.hosts, group.rails)
-            m = Measurement("paths", "path", group.hosts, group.rails, trunks=trunks, source=f"port {port}", round=number)
+            a, b = group.hosts
+            trunks = self._way(a, b, group.rails)
+            m = Measurement(
+                "paths", "path", group.hosts, group.rails, trunks=trunks, source=f"port {port}", round=number
+            )
             found.append(self._result(m, self._rate(m), RATES["paths"]))
         return found
 

@@ -1,0 +1,65 @@
+"""Locating at full size: random single and double faults in 3,072 hosts, with noise; how many are named, by how many rounds, how fast.
+
+python -m tests.scale.bench_locate [STORIES] [FIRST SEED]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from fabric.verify.locate import locate
+from tests.scale.bench_table import Row, machine, table
+from tests.verify.locate.simulate import draw, names, places_of, story, wrong
+
+FEWEST = 3
+"""Rounds (docs/locating.md)."""
+
+
+def locate_rows(stories: int = 20, first: int = 0) -> Iterator[Row]:
+    """Faults named, healthy parts blamed, rounds, and the slowest `locate` in CPU seconds."""
+    places = places_of("roce-24k")
+    named = count = blamed = extra = 0
+    rounds: Counter[int] = Counter()
+    slowest = 0.0
+    for seed in range(first, first + stories):
+        faults = draw(places, seed, 1 + seed % 2)
+        cluster, found = story(places, faults, seed)
+        begin = time.process_time()
+        parts = locate(places, found)
+        slowest = max(slowest, time.process_time() - begin)
+        right = [any(names(places, fault, part) for part in parts) for fault in faults]
+        named, count = named + sum(right), count + len(faults)
+        blamed += bool(wrong(places, faults, parts))
+        extra += any(not any(names(places, fault, part) for fault in faults) for part in parts)
+        rounds[len(cluster.rounds)] += 1
+        if not all(right):
+            print(f"seed {seed}: {faults} -> {[(part.kind, part.name) for part in parts]}", file=sys.stderr, flush=True)
+        if (seed - first) % 10 == 9:
+            print(
+                f"{named} of {count}, {blamed} blamed, {extra} more parts, rounds {dict(rounds)}, slowest {slowest:.2f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    yield Row(
+        f"faults named, {stories} stories of 3,072 hosts", "99 %", named >= 0.99 * count, value=f"{named} of {count}"
+    )
+    yield Row("stories in which somebody healthy is blamed", "0", blamed == 0, value=str(blamed))
+    yield Row("stories with a part too many (undecided, path)", "", True, value=str(extra))
+    yield Row("rounds of measurements, most", f"{3 * FEWEST}", max(rounds) <= 3 * FEWEST, value=str(max(rounds)))
+    yield Row("rounds of measurements, mean", "", True, value=f"{sum(n * c for n, c in rounds.items()) / stories:.1f}")
+    yield Row("slowest locate, CPU s", "10", slowest <= 10, value=f"{slowest:.2f}")
+
+
+def main() -> int:
+    """Measures and prints."""
+    numbers = [int(word) for word in sys.argv[1:3]]
+    rows = list(locate_rows(*numbers))
+    print(f"{machine()}\n\n{table(rows, markdown=True)}")
+    return 0 if all(row.kept for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

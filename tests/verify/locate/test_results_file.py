@@ -1,0 +1,159 @@
+"""The file of results: what is put in comes out; what a kill cut off is left out; everything else is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabric.errors import FabricError
+from fabric.verify.collectives.model import Clue, Measurement
+from fabric.verify.collectives.results import Recorder, append, is_results, read
+from tests.verify.locate.test_locate import CABLE, TWICE
+
+Golden = Callable[[str, str], None]
+ONE = Measurement(
+    "pairs", "all_gather", ("a", "b"), (3,), 8, (1.5, 2.0), wrong=0, trunks=("x:1 <-> y:2",), source="f:1", round=2
+)
+SAID = Clue("xid", "a:gpu3", "Xid 79: \n\u2028 'fallen off'", "b", "log:7", 3)
+HEAD = '{"schema": "fabric.results/1"}\n'
+
+
+def test_what_is_added_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    append(path, [ONE], "lab")
+    append(path, [SAID, ONE], "lab")
+    assert read(path) == ([ONE, ONE], [SAID])
+    assert is_results(path.read_bytes()[:4096])
+
+
+@given(cut=st.integers(min_value=0, max_value=2000))
+def test_a_file_that_was_cut_anywhere_is_read_to_its_last_whole_line(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "r.jsonl"
+    append(path, [ONE, SAID, ONE, ONE], "lab")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:cut])
+    head = whole.index(b"\n") + 1
+    if 0 < min(cut, len(whole)) < head - 1:
+        with pytest.raises(FabricError, match="no file of results"):
+            read(path)
+        return
+    if cut >= head:
+        assert len(read(path)[0]) == [json.loads(line) for line in whole[:cut].split(b"\n")[1:-1]].count(
+            {"measurement": as_read(ONE)}
+        )
+    if cut >= head or not cut:
+        append(path, [ONE], "lab")  # a later run goes on after it
+        assert read(path)[0][-1] == ONE
+
+
+def as_read(one: Measurement) -> dict[str, object]:
+    found: dict[str, object] = json.loads(json.dumps({name: getattr(one, name) for name in one.__slots__}))
+    return found
+
+
+BROKEN = {
+    "other-schema": '{"schema": "fabric.results/2"}\n',
+    "no-header": "hello\n",
+    "list": f"{HEAD}[1, 2]\n",
+    "word": f"{HEAD}rm -rf\n",
+    "both": f'{HEAD}{{"measurement": {{}}, "clue": {{}}}}\n',
+    "no-stage": f'{HEAD}{{"measurement": {{"test": "x", "hosts": ["a"]}}}}\n',
+    "bad-stage": f'{HEAD}{{"measurement": {{"stage": "warp", "test": "x", "hosts": ["a"]}}}}\n',
+    "text-for-number": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": ["1"]}}}}\n',
+    "not-a-number": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": [NaN]}}}}\n',
+    "negative": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": [-1.0]}}}}\n',
+    "bad-clue": f'{HEAD}{{"clue": {{"kind": "gossip", "where": "a", "text": "b"}}}}\n',
+    "deep": HEAD + '{"measurement": ' + "[" * 100000 + "]" * 100000 + "}\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_anything_else_is_one_line(
+    name: str, tmp_path: Path, fabric_cli: Callable[..., Result], spec_file: Callable[..., Path],
+    golden: Golden, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    spec_file()
+    Path("r.jsonl").write_text(BROKEN[name], encoding="utf-8")
+    found = fabric_cli("locate", "cluster.yaml", "r.jsonl")
+    if name == "deep":  # a torn line looks like this, so it is left out
+        assert (found.exit_code, found.stderr) == (1, "")
+        return
+    assert found.exit_code == 1 and found.stdout == "" and len(found.stderr.splitlines()) == 1
+    golden(f"locate/errors/{name}.txt", found.stderr)
+
+
+def test_too_long_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(HEAD + " " * (5 << 20) + "\n", encoding="utf-8")
+    with pytest.raises(FabricError, match="longer than 4 MiB"):
+        read(path)
+
+
+def test_nothing_else_is_written_over(tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("mine", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe")
+    append(tmp_path / "lab.jsonl", [ONE], "lab")
+    for path, cluster, said in (
+        (other, "lab", "no file of results"), (tmp_path, "lab", "directory"), (tmp_path / "pipe", "lab", "no regular file"),
+        (tmp_path / "lab.jsonl", "dc2", "another cluster"), (tmp_path / "none" / "r", "lab", "No such file"),
+    ):  # fmt: skip
+        with pytest.raises(FabricError, match=said):
+            append(path, [ONE], cluster)
+    assert other.read_text(encoding="utf-8") == "mine"
+
+
+def test_each_result_is_there_as_soon_as_it_is_added(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "r.jsonl", "lab") as file:
+        file.add(ONE)
+        assert read(tmp_path / "r.jsonl") == ([ONE], [])
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec_file: Callable[..., Path]) -> str:
+    monkeypatch.chdir(tmp_path)
+    spec_file("ib-lab")
+    append(Path("cable.jsonl"), CABLE, "lab")
+    append(Path("pairs.jsonl"), TWICE, "lab")
+    append(
+        Path("log.jsonl"), [Clue("counter", "leaf0004:1", "symbol errors"), Clue("xid", "gt0007:gpu2", "Xid 79")], "lab"
+    )
+    append(
+        Path("unmade.jsonl"), [Measurement("node", "all_reduce", ("gt0001",), state="unmade", reason="no login")], "lab"
+    )
+    append(Path("foreign.jsonl"), [Measurement("node", "all_reduce", ("elsewhere",), values=(1.0,))], "lab")
+    append(Path("good.jsonl"), [one for one in CABLE if "gt0001" not in one.hosts], "lab")
+    return "cluster.yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        ("cable.txt", ["cable.jsonl"], 2), ("cable-full.txt", ["cable.jsonl", "--full"], 2), ("cable.json", ["cable.jsonl", "--json"], 2),
+        ("two-files.txt", ["pairs.jsonl", "log.jsonl"], 2), ("unmade.txt", ["unmade.jsonl"], 1), ("foreign.txt", ["foreign.jsonl"], 1),
+        ("good.txt", ["good.jsonl"], 0), ("errors/missing.txt", ["none.jsonl"], 1), ("errors/folder.txt", ["."], 1),
+    ],
+)  # fmt: skip
+def test_the_command(
+    spec: str, name: str, arguments: list[str], code: int, fabric_cli: Callable[..., Result], golden: Golden
+) -> None:
+    found = fabric_cli("locate", spec, *arguments)
+    assert found.exit_code == code
+    golden(f"locate/{name}", found.stdout + found.stderr)
+
+
+def test_output_of_a_tool_is_read_as_well(spec: str, fabric_cli: Callable[..., Result]) -> None:
+    line = "gt0001:1:2 [3] NCCL INFO NET/IB : mlx5_3:1 Got async event : port error\n"
+    Path("gt0001.log").write_text(line * 3, encoding="utf-8")
+    found = json.loads(fabric_cli("locate", spec, "gt0001.log", "--json").stdout)
+    assert [(part["kind"], part["name"]) for part in found["parts"]] == [("cable", "leaf0004:1 <-> gt0001:mlx5_3")]
