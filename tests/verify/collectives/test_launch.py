@@ -280,7 +280,7 @@ def test_real_mpirun_from_the_command_to_the_result(
     own = {"engine": "mpi", "python": str(tmp_path / "python"), "mpirun": {"rsh_agent": str(tmp_path / "agent"), "ranks": 2}, "repeats": 2,
            "launcher": "mpirun", "sizes": {"smallest": "64K", "largest": "256K"}, "iterations": 2, "warmup": 1}  # fmt: skip
     spec, kept = spec_file("lab", {"collectives": own}), tmp_path / "results.jsonl"
-    chosen = ("--stage", "pairs", "--device", "z01-r001-*")
+    chosen = ("--stage", "pairs", "--device", "z01-r001-*", "--limit", "60")
     done = fabric_cli("validate", "collectives", spec, *chosen, "--no-history", "--json", "--results", kept)
     document = json.loads(done.stdout)  # type: ignore[attr-defined]
     assert document["unknown"] == 0, document
