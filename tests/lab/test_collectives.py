@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.conftest import LabUnderTest
+from tests.lab.conftest import LabUnderTest, wait_until
 
 pytestmark = pytest.mark.lab
 
@@ -16,12 +16,13 @@ SCENE = Path(__file__).with_name("collective_scene.py")
 RAILS = 2
 
 
-@pytest.fixture
-def shaped(faulty_lab: LabUnderTest) -> Iterator[LabUnderTest]:
-    """The shared lab with cables of known rates: 400 Gb/s are 10 Mbit/s, slow enough for a busy machine."""
-    faulty_lab.cli("lab", "shape", faulty_lab.spec, "--kbit-per-gbps", 25)
-    yield faulty_lab
-    faulty_lab.cli("lab", "shape", faulty_lab.spec, "--kbit-per-gbps", 0)
+@pytest.fixture(scope="module")
+def shaped(lab: LabUnderTest) -> Iterator[LabUnderTest]:
+    """The shared lab with cables of known rates: 400 Gb/s are 10 Mbit/s, slow enough for a busy machine. Scenes undo their faults themselves."""
+    lab.cli("lab", "shape", lab.spec, "--kbit-per-gbps", 25)
+    yield lab
+    lab.cli("lab", "shape", lab.spec, "--kbit-per-gbps", 0)
+    wait_until(lambda: not lab.missing(), words="not as it was")
 
 
 def play(lab: LabUnderTest, scenes: Sequence[Any]) -> list[Any]:
