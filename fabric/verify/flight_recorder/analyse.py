@@ -31,6 +31,7 @@ def analyse(dumps: Dumps) -> Analysis:
     lags = lagging(group for group in groups if not group.p2p) if trusted else {}
     mismatches = [found for group in groups if (found := mismatch_of(group)) is not None]
     culprits = _culprits(waits, joints, unsure, lags, mismatches)
+    culprits = _unless_most(culprits, len(dumps.ranks), waits)
     if not culprits and (waits or unsure) and missing:
         culprits = _absent_only(waits + unsure, missing)
     return Analysis(
@@ -129,6 +130,18 @@ def _of_sinks(
     if any(culprit.proven for culprit in found):
         return [culprit for culprit in found if culprit.proven]  # a rank without a dump is told as a fact beside them
     return found
+
+
+def _unless_most(culprits: list[Culprit], seen: int, waits: list[Wait]) -> list[Culprit]:
+    """Where more than half of all ranks would be named as stopped, it may be the few that are ahead: nobody is proven then."""
+    stopped = [culprit for culprit in culprits if culprit.cause == "stopped"]
+    ranks = tuple(sorted(rank for culprit in stopped for rank in culprit.ranks))
+    if len(ranks) < 2 or 2 * len(ranks) <= seen:
+        return culprits
+    ahead = sorted({waiter for wait in waits for waiter in wait.waiters} - set(ranks))
+    told = f"{_who(tuple(ahead))} {verb(len(ahead), 'waits', 'wait')} for {counted(len(ranks), 'other')} of {seen:,} that wait for nobody"
+    most = Culprit("most", ranks, stopped[0].group, (told, *stopped[0].evidence), len(ahead), 0.3, proven=False)
+    return [culprit for culprit in culprits if culprit.cause != "stopped"] + [most]
 
 
 def _stopped(rank: int, graph: Waits, *, sure: bool) -> Culprit:

@@ -49,9 +49,23 @@ def _below(folder: Path) -> Iterator[Path]:
             raise FabricError(
                 f"{folder} holds more than {counted(_MOST, 'file')}", hint="give the folder of the dumps only"
             )
-        for name in sorted(names):
-            if _NAME.fullmatch(name) and not name.startswith("."):
-                yield Path(base, name)
+        dumps = {
+            name: match[1] for name in sorted(names) if (match := _NAME.fullmatch(name)) and not name.startswith(".")
+        }
+        mixed = len(set(dumps.values())) > 1
+        paths = (Path(base, name) for name in dumps)
+        yield from (path for path in paths if not mixed or _may_be(path))
+
+
+def _may_be(path: Path) -> bool:
+    """Whether it begins as a dump does, or is empty: a folder may hold core.1234, too. What cannot be opened is told later."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(1) in (b"", b"\x80", b"{")
+    except OSError:
+        return True
 
 
 def _take(found: dict[int, Path], file: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Cause = Literal["stopped", "stuck", "mismatch", "no-dump", "not-started", "joint"]
+Cause = Literal["stopped", "stuck", "mismatch", "no-dump", "not-started", "joint", "most"]
 """`stopped`: never called the collective that others wait in. `stuck`: called it, but its own GPU or NIC did not finish what others did.
 `mismatch`: called another collective, size or type. `no-dump`: others wait, and of this rank nothing is known.
-`not-started`: it called as all others, but alone did not begin. `joint`: a whole group called and nothing ended; none of it stands out."""
+`not-started`: it called as all others, but alone did not begin. `joint`: a whole group called and nothing ended; none of it stands out.
+`most`: a few ranks wait for most of the others, and it may as well be the few that are wrong."""
 
 KEPT = 8
 """Calls of each group that are kept, from the oldest that has not ended: what stalls is the first of them."""

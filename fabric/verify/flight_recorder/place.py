@@ -122,6 +122,7 @@ def _others(culprit: Culprit, places: tuple[Placed, ...]) -> tuple[str, ...]:
 
 _KIND: Mapping[Cause, PartKind] = {
     "stopped": "process", "stuck": "gpu", "mismatch": "process", "no-dump": "undecided", "not-started": "gpu", "joint": "undecided",
+    "most": "undecided",
 }  # fmt: skip
 _NEXT: Mapping[Cause, str] = {
     "stopped": "look at this rank's process and log (py-spy dump): it is alive and elsewhere, or it ended before it called; then its "
@@ -133,6 +134,8 @@ _NEXT: Mapping[Cause, str] = {
     "shared storage",
     "not-started": "look at what the GPU runs (a kernel of the program that does not end), the host's kernel log (Xid), and run dcgmi "
     "diag on it",
+    "most": "look at the ranks that wait: they may have called what the others do not call, or their dumps are later ones; dump once "
+    "more and compare",
     "joint": "ask NCCL RAS (ncclras -v) or read the NCCL logs of these ranks; with TORCH_NCCL_ENABLE_TIMING=1 the next dump says who "
     "began; fabric validate collectives on their hosts finds a slow or dead part",
 }
@@ -142,12 +145,14 @@ _FOUND: Mapping[Cause, str] = {
     "mismatch": "it called something else than its group",
     "no-dump": "others wait for it and it has no usable dump: a suspect, not proven",
     "not-started": "it called the collective and its GPU did not begin it",
+    "most": "a few ranks wait for most of the others: either side may be wrong",
     "joint": "all members called a collective that none of them ended: the dumps do not tell them apart",
 }
 _EXPECTED: Mapping[Cause, str] = {
     "stopped": "every rank calls the same collectives in the same order", "stuck": "what is called ends on all ranks",
     "mismatch": "one collective, size, type and order in a group", "no-dump": "a dump of every rank",
     "not-started": "what is called begins on all ranks", "joint": "what all members called ends",
+    "most": "every rank calls the same collectives in the same order",
 }  # fmt: skip
 
 

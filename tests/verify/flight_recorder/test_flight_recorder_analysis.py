@@ -60,6 +60,7 @@ FAULTS: dict[str, tuple[Job, Named]] = {
     ),
     "one against one": (Job(tp=2, dp=1, edits={(1, 12): becomes(call="reduce")}), [("mismatch", (0, 1), False)]),
     "all hang": (Job(tp=4, dp=1, idle=dict.fromkeys(range(4), 9)), [("joint", (0, 1, 2, 3), False)]),
+    "one ahead of all": (Job(tp=4, dp=1, rounds=1, stop=dict.fromkeys((0, 1, 2), 3)), [("most", (0, 1, 2), False)]),
     "one of 128": (Job(stop={77: 40}, tp=8, dp=4, pp=4), [("stopped", (77,), True)]),
 }  # fmt: skip
 
@@ -124,3 +125,10 @@ def test_processes_and_threads_say_the_same(tmp_path: Path) -> None:
     alone, shared = load_dumps(files, processes=1), load_dumps(files, processes=2, done=told.append)
     assert alone == shared
     assert told[-1] == len(files) == 128
+
+
+def test_other_files_in_the_folder_are_no_ranks(tmp_path: Path) -> None:
+    write(ran("stopped"), tmp_path)
+    for name, data in (("core.1234", b"ELF"), ("stderr_rank_0.txt", b"x"), (".nfs0001", b"\x80"), ("notes", b"x")):
+        (tmp_path / name).write_bytes(data)
+    assert list(find_dumps([tmp_path])) == list(range(8))
