@@ -28,7 +28,7 @@ from fabric.verify.collectives.stages import Group
 
 QUICK = {
     "engine": "mpi", "launcher": "mpirun", "python": sys.executable, "iterations": 2, "warmup": 1, "repeats": 3, "limit_s": 35,
-    "sizes": {"smallest": "256K", "largest": "256K", "factor": 2},
+    "sizes": {"smallest": "128K", "largest": "128K", "factor": 2},
 }  # fmt: skip
 
 

@@ -21,9 +21,9 @@ RAILS = 3
 STAGES = ("pairs", "retest", "rails", "paths")
 
 CABLE = "z01-rtsw001:eth2/3/1 <-> z01-r001-h1:beth1"
-SLOW_NIC = ({"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "2mbit"}, {("cable", CABLE)})
+SLOW_NIC = ({"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "1mbit"}, {("cable", CABLE)})
 TRUNK = "z02-ctsw01:Ethernet3/1/1 <-> z02-rtsw001:Ethernet8/1/1"
-SLOW_TRUNK = ({"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "2mbit"}, {("trunk", TRUNK)})
+SLOW_TRUNK = ({"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "1mbit"}, {("trunk", TRUNK)})
 CUT = ({"kind": "cut", "a": "z01-r002-h2:beth0"}, {("cable", "z01-rtsw002:eth3/1/1 <-> z01-r002-h2:beth0")})
 MTU = (
     {"kind": "mtu", "a": "z01-rtsw001:eth2/3/1", "size": 1500},
@@ -109,7 +109,7 @@ def main() -> int:
     runs = 20 if not sys.argv[1:] or "healthy" in sys.argv[1:] else 0
     try:
         fabric("lab", "up", spec)
-        fabric("lab", "shape", spec, "--kbit-per-gbps", 25)
+        fabric("lab", "shape", spec, "--kbit-per-gbps", 12.5)
         sets = wanted or [*((name,) for name in ALONE), *PAIRS]
         right = [prove(spec, names, kept) for names in sets] if wanted or not sys.argv[1:] else []
         return 0 if all([*right, not runs or healthy(spec, runs)]) else 1

@@ -18,8 +18,8 @@ RAILS = 2
 
 @pytest.fixture(scope="module")
 def shaped(lab: LabUnderTest) -> Iterator[LabUnderTest]:
-    """The shared lab with cables of known rates: 400 Gb/s are 10 Mbit/s, slow enough for a busy machine. Scenes undo their faults themselves."""
-    lab.cli("lab", "shape", lab.spec, "--kbit-per-gbps", 25)
+    """The shared lab with cables of known rates: 400 Gb/s are 5 Mbit/s, slow enough for a busy machine. Scenes undo their faults themselves."""
+    lab.cli("lab", "shape", lab.spec, "--kbit-per-gbps", 12.5)
     yield lab
     lab.cli("lab", "shape", lab.spec, "--kbit-per-gbps", 0)
     wait_until(lambda: not lab.missing(), words="not as it was")
@@ -35,7 +35,7 @@ def test_a_healthy_lab_gives_no_finding_in_twenty_runs(shaped: LabUnderTest) -> 
         "repeats": 60,
         "limit_s": 300,
         "warmup": 0,
-        "sizes": {"smallest": "128K", "largest": "128K", "factor": 2},
+        "sizes": {"smallest": "64K", "largest": "64K", "factor": 2},
     }
     answers = play(shaped, [{"faults": [], "stages": ["pairs", "retest"], "apart": 3, "changes": changes}])
     found = [answer for answer in answers if answer["parts"] or answer["bad"] or answer["unknown"]]
@@ -44,14 +44,14 @@ def test_a_healthy_lab_gives_no_finding_in_twenty_runs(shaped: LabUnderTest) -> 
 
 
 def test_a_slow_nic_is_named_and_nobody_else(shaped: LabUnderTest) -> None:
-    faults = [{"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "2mbit"}]
+    faults = [{"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "1mbit"}]
     (answer,) = play(shaped, [{"faults": faults, "stages": ["pairs", "retest", "rails"]}])
     named = [(part["kind"], part["name"]) for part in answer["parts"]]
     assert named == [("cable", "z01-rtsw001:eth2/3/1 <-> z01-r001-h1:beth1")], answer
 
 
 def test_a_slow_cable_between_two_tiers_is_named_and_nobody_else(shaped: LabUnderTest) -> None:
-    faults = [{"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "2mbit"}]
+    faults = [{"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "1mbit"}]
     (answer,) = play(shaped, [{"faults": faults, "stages": ["paths"], "changes": {"repeats": 1}}])
     named = [(part["kind"], part["name"]) for part in answer["parts"]]
     assert named == [("trunk", "z02-ctsw01:Ethernet3/1/1 <-> z02-rtsw001:Ethernet8/1/1")], answer
