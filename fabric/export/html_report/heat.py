@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fabric.design.seats import Seating
 from fabric.verify.collectives.model import Measurement
+from fabric.words import verb
 
 BROKEN = 0
 UNMADE = 65535
@@ -100,7 +101,7 @@ def _label(seating: Seating, one: Measurement) -> str:
         return f"{one.test}, one host alone"
     if not one.rails or len(one.rails) == whole:
         return f"{one.test}, all rails"
-    return f"{one.test}, rail{'s' if len(one.rails) > 1 else ''} {', '.join(str(rail) for rail in sorted(one.rails))}"
+    return f"{one.test}, {verb(len(one.rails), 'rail', 'rails')} {', '.join(str(rail) for rail in sorted(one.rails))}"
 
 
 def _widest(item: tuple[str, Mapping[tuple[int, int], Measurement]]) -> tuple[bool, int, str]:
