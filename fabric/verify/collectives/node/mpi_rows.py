@@ -42,7 +42,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 GRACE_S = 1.0
 """Between a rank's last word and the end of the job, in seconds: others want to say theirs."""
 
-SPLIT_GRACE_S = 10.0
+SPLIT_GRACE_S = 5.0
 """The same in a split run, whose end ends the other groups too. It is less than what launchers leave beyond `--watchdog` (15 s)."""
 
 
