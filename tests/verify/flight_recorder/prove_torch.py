@@ -15,13 +15,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from fabric.errors import FabricError
 from fabric.verify.flight_recorder.analyse import analyse
 from fabric.verify.flight_recorder.find import find_dumps
 from fabric.verify.flight_recorder.load import load_dumps
 
 WORLD = 4
-TRUTH = {"hang": "stopped", "subgroup": "stopped", "order": "mismatch", "type": "mismatch"}
-"""Scenario -> cause; it is rank 2 each time."""
+TRUTH = {"hang": "stopped", "subgroup": "stopped", "order": "mismatch"}
+"""Scenario -> cause; it is rank 2 each time. Another size or type aborts gloo, and takes the dumps along."""
 
 
 def main() -> int:
@@ -57,11 +58,11 @@ def prove(scenario: str, python: str, folder: Path) -> int:
         except subprocess.TimeoutExpired:
             rank.kill()
             rank.wait()
-    files = find_dumps([folder])
-    if not files:
-        print(f"{scenario}: no rank left a dump")
+    try:
+        analysis = analyse(load_dumps(find_dumps([folder])))
+    except FabricError as error:
+        print(f"{scenario}: {error}")
         return 1
-    analysis = analyse(load_dumps(files))
     named = [(culprit.cause, culprit.ranks, culprit.proven) for culprit in analysis.culprits]
     right = named == [(TRUTH[scenario], (2,), True)]
     print(f"{scenario}: {len(analysis.missing)} without a dump, named {named}: {'right' if right else 'WRONG'}")

@@ -54,7 +54,7 @@ def one_round(rank: int, number: int, group: Any, scenario: str) -> None:
         gather(dist.group.WORLD)
         dist.all_reduce(torch.ones(1024))
     else:
-        dist.all_reduce(torch.ones(1024, dtype=torch.float64 if broken and scenario == "type" else torch.float32))
+        dist.all_reduce(torch.ones(1024))
         gather(dist.group.WORLD)
     if broken and scenario == "subgroup":
         hang()
