@@ -71,11 +71,20 @@ class Recorder:
                 raise FabricError(f"{self.path} is there and no file of results", hint="give another name")
             if cluster and head.get("cluster") not in (None, "", cluster):
                 raise FabricError(f"{self.path} holds results of another cluster", hint="give another name")
-            self._file.seek(end - 1)
-            if self._file.read(1) != b"\n":
-                self._write("\n")  # what a kill cut off stays a line of its own
+            self._cut_off(end)
         except OSError as error:
             raise self._cannot(error) from error
+
+    def _cut_off(self, end: int) -> None:
+        """Takes away what a kill left of a line at the end. OSError."""
+        start = max(0, end - LONGEST)
+        self._file.seek(start)
+        tail = self._file.read(end - start)
+        whole = tail.rfind(b"\n") + 1
+        if not whole:
+            self._write("\n")  # only the first line is there, whole but for its line feed
+        elif whole != len(tail):
+            self._file.truncate(start + whole)
 
     def add(self, one: Measurement | Clue) -> None:
         """Adds a result."""
@@ -173,7 +182,7 @@ def _header(text: bytes) -> dict[str, Any] | None:
 
 
 def _parsed(place: str, line: bytes) -> Measurement | Clue | None:
-    """One line as what it holds; None for an empty one and for the torn half of a line that a later run went on after."""
+    """One line as what it holds; None for an empty one."""
     from pydantic import ValidationError
 
     if len(line) > LONGEST:
@@ -183,8 +192,6 @@ def _parsed(place: str, line: bytes) -> Measurement | Clue | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        if line.startswith(b'{"'):
-            return None
         raise FabricError(f"{place}: this is no line of results") from None
     noun = next(iter(found), None) if isinstance(found, dict) and len(found) == 1 else None
     if noun not in ("measurement", "clue"):

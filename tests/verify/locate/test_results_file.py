@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fabric.errors import FabricError
@@ -33,7 +33,10 @@ def test_what_is_added_is_read(tmp_path: Path) -> None:
     assert is_results(path.read_bytes()[:4096])
 
 
+@settings(deadline=None, max_examples=60)
 @given(cut=st.integers(min_value=0, max_value=2000))
+@example(cut=46)
+@example(cut=48)
 def test_a_file_that_was_cut_anywhere_is_read_to_its_last_whole_line(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
@@ -50,7 +53,7 @@ def test_a_file_that_was_cut_anywhere_is_read_to_its_last_whole_line(
         assert len(read(path)[0]) == [json.loads(line) for line in whole[:cut].split(b"\n")[1:-1]].count(
             {"measurement": as_read(ONE)}
         )
-    if cut >= head or not cut:
+    if cut >= head - 1 or not cut:
         append(path, [ONE], "lab")  # a later run goes on after it
         assert read(path)[0][-1] == ONE
 
@@ -85,9 +88,6 @@ def test_anything_else_is_one_line(
     spec_file()
     Path("r.jsonl").write_text(BROKEN[name], encoding="utf-8")
     found = fabric_cli("locate", "cluster.yaml", "r.jsonl")
-    if name == "deep":  # a torn line looks like this, so it is left out
-        assert (found.exit_code, found.stderr) == (1, "")
-        return
     assert found.exit_code == 1 and found.stdout == "" and len(found.stderr.splitlines()) == 1
     golden(f"locate/errors/{name}.txt", found.stderr)
 
