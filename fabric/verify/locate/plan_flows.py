@@ -62,8 +62,13 @@ def _from(made: Round, host: str, without: set[tuple[str, ...]]) -> None:
     """Flows from a free host under the same switch, unless all uplinks were crossed or enough was tried."""
     state, places = made.state, made.state.places
     switch = places.seats[host][0].switch
-    if _tried(state, switch) >= ROUNDS or not _uncrossed(state, switch):
+    sent = [j for j in state.flows if places.seats[j.measurement.hosts[0]][0].switch == switch]
+    slow = any(
+        j.verdict == "bad" for j in sent
+    )  # then a second receiver tells the uplink from the downlink of the first
+    if _tried(state, switch) >= ROUNDS or not (slow or _uncrossed(state, switch)):
         return
+    without = without | {places.group(j.measurement.hosts[-1]) for j in sent}
     sender = next((h for h in places.under[switch] if h in state.proven and made.free(h)), None)
     if sender is None:
         return
