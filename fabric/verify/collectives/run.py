@@ -15,11 +15,14 @@ from fabric.verify.collectives.stages import Group, Round, Seats, rounds
 from fabric.verify.collectives.symptoms import symptoms
 from fabric.verify.finding import Finding
 from fabric.verify.locate import locate, next_round
+from fabric.verify.locate.gates import Gate, judge, pooled
 from fabric.verify.locate.places import Places
 from fabric.words import counted
 
 MOST_FOLLOW_UPS = 16
 """Rounds for suspects after each block of fixed rounds; the plan ends by itself long before (`fabric.verify.locate.plan`)."""
+LOOKS_AGAIN = 2
+"""With the first, three runs, of which the median is taken (OCI, Azure and Imbue: run each at least three times)."""
 _FIRST: tuple[Stage, ...] = ("node", "pairs", "rails")
 _FOLLOWED: tuple[Stage, ...] = ("node", "retest", "rails", "paths", "zones")
 
@@ -77,6 +80,7 @@ def run(job: Run, plan: Plan) -> Results:
     if any(one.stage not in _FIRST and one.rounds for one in plan.stages):
         made.follow_up()
         made.look()
+    made.settle()
     results = made.results
     if job.gpus:
         results.clues += symptoms(results.measurements)
@@ -138,6 +142,25 @@ class _Running:
             self.looked.update(group.hosts for group in groups)
             self._round(groups)
 
+    def settle(self) -> None:
+        """What only single slow results say, which blame no part, is measured twice more: the median of all then counts."""
+        for _ in range(LOOKS_AGAIN):
+            groups = self._doubtful()
+            if not groups or self._late():
+                return
+            for disjoint in _disjoint(groups):
+                self._round(disjoint)
+
+    def _doubtful(self) -> list[Group]:
+        """The groups behind parts that are nobody's fault or undecided."""
+        hosts = [set(part.hosts) for part in self.parts() if part.kind in ("path", "undecided")]
+        if not hosts:
+            return []
+        judged, _ = judge(self.job.places, pooled(self.results.measurements), least(self.job.expected), Gate())
+        slow = [one.measurement for one in judged if one.verdict == "bad" and one.measurement.values]
+        groups = [Group(m.stage, m.test, m.hosts, m.rails) for m in slow]
+        return list(dict.fromkeys(group for group in groups if any(some.issuperset(group.hosts) for some in hosts)))
+
     def _late(self) -> bool:
         return self.job.until is not None and self.job.now() > self.job.until
 
@@ -184,6 +207,23 @@ class _Running:
             )
             for stage, number in self.skipped
         ]  # fmt: skip
+
+
+def _disjoint(groups: Sequence[Group]) -> list[list[Group]]:
+    """The same groups in rounds of one stage each, in which no host has two partners."""
+    found: list[list[Group]] = []
+    for group in groups:
+        for some in found:
+            if some[0].stage == group.stage and not any(_meet(group, other) for other in some):
+                some.append(group)
+                break
+        else:
+            found.append([group])
+    return found
+
+
+def _meet(one: Group, other: Group) -> bool:
+    return one.hosts != other.hosts and not set(one.hosts).isdisjoint(other.hosts)
 
 
 def _generator(launcher: Launcher, groups: Sequence[Group]) -> Generator[Measurement | Clue, None, None]:

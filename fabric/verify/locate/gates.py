@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fabric.verify.collectives.model import Measurement
@@ -88,6 +88,20 @@ def judge(
         for m, key in zip(known, keys, strict=True)
     ]
     return judged, fleets
+
+
+def pooled(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """What was measured more than once, in the same stage and way, as one result with all its repeats: the median of all counts.
+
+    A machine that was busy once does not make a slow cable. Results without a figure stay as they are.
+    """
+    found: dict[object, Measurement] = {}
+    for number, m in enumerate(measurements):
+        counts = m.state == "ok" and m.values and not m.wrong
+        key = (m.stage, m.test, m.hosts, m.rails, m.size, m.trunks, m.by) if counts else number
+        first = found.get(key)
+        found[key] = m if first is None else replace(first, values=first.values + m.values)
+    return list(found.values())
 
 
 def _key(places: Places, m: Measurement) -> Key:

@@ -10,7 +10,7 @@ from fabric.verify.collectives.model import Clue, Measurement, Part
 from fabric.verify.locate import describe, settings
 from fabric.verify.locate.clues import Heard, hear, observation
 from fabric.verify.locate.explain import BAD, Explained, Observation, explain
-from fabric.verify.locate.gates import Expected, Gate, Judged, judge
+from fabric.verify.locate.gates import Expected, Gate, Judged, judge, pooled
 from fabric.verify.locate.left import leftover
 from fabric.verify.locate.places import Places, Suspect
 from fabric.verify.locate.ways import Ways
@@ -46,7 +46,7 @@ def locate(
     Results of hosts that the seating does not have, and tests that could not be made, say nothing. Pure: same input, same parts.
     """
     places = seating if isinstance(seating, Places) else Places(seating)
-    judged, fleets = judge(places, measurements, expected, gate or Gate())
+    judged, fleets = judge(places, pooled(measurements), expected, gate or Gate())
     case = examine(places, judged, hear(places, clues))
     parts = [
         *settings.fleet_parts(fleets),
