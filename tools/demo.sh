@@ -140,8 +140,51 @@ live_lab() {
     SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
     expect 0 "${seat[@]}" fabric validate qos "$spec"
 
+    prove_it "$spec"
+
     expect 0 fabric lab down "$spec"
     trap - EXIT
+}
+
+# prove_it SPEC: which part is slow? In the lab that is up: collectives by Open MPI between the hosts of zone 1, over cables that carry
+# their designed speeds, scaled down; a slow cable must get its name, and a healthy fabric none. Then the dumps of a job that hangs.
+SLOW_A=z01-rtsw001:eth2/3/1
+SLOW_B=z01-r001-h1:beth1
+
+prove_it() {
+    local spec=$1 dumps=tests/verify/flight_recorder/data/gpu-2.9
+    local seat=(fabric lab exec "$spec" --)
+    local collectives=(fabric validate collectives "$spec" --engine mpi --launcher mpirun --python "$PWD/.venv/bin/python" --zone 1)
+    collectives+=(--stage pairs --stage retest --stage rails --sizes 64K:64K --iterations 2 --warmup 1)
+
+    echo
+    echo "=== live: 24,576 GPUs in half an hour: which checks fit, and how would they be started?"
+    expect 0 fabric validate collectives inventories/roce-24k/cluster.yaml --budget 30 --dry-run
+
+    echo
+    echo "=== live: a cable now carries a tenth of its speed; traffic between the hosts names it, with both its ports"
+    expect 0 fabric lab shape "$spec"
+    expect 0 fabric lab fault "$spec" slow "$SLOW_B" --rate 2mbit
+    expect 2 "${seat[@]}" "${collectives[@]}" --results "$out/live/slow.jsonl"
+    said "collectives.cable: $SLOW_A <-> $SLOW_B" "1 failed"
+
+    echo
+    echo "=== live: the same judgement offline, from the file of results, and as a page for the browser"
+    expect 2 fabric locate "$spec" "$out/live/slow.jsonl"
+    expect 2 fabric report "$spec" "$out/live/slow.jsonl" -o "$out/report.html"
+
+    echo
+    echo "=== live: repaired, and measured again; what does the history know of that NIC?"
+    expect 0 fabric lab fault "$spec" restore
+    expect 0 "${seat[@]}" "${collectives[@]}"
+    expect 0 "${seat[@]}" fabric history "$spec" "$SLOW_B"
+    said "well again at"
+
+    echo
+    echo "=== a training job hangs: from PyTorch's flight recorder to the rank that all wait for, its GPU, NIC and switch port"
+    printf '%s\n' '0 z01-r001-h1 0' '1 z01-r001-h1 1' '2 z01-r002-h1 0' '3 z01-r002-h1 1' >"$out/ranks.txt"
+    expect 2 fabric flight-recorder "$dumps" --spec "$spec" --ranks "$out/ranks.txt"
+    said "flight-recorder.stuck: z01-r002-h1:gpu1 (rank 3)" "switch port z01-rtsw002:eth2/3/1"
 }
 
 # --- InfiniBand: real OpenSM on a simulated subnet ----------------------------------------------------------------------

@@ -6,6 +6,7 @@ name, confidence, place, evidence, others, next, hosts}]}; `foreign` are hosts i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -111,4 +112,10 @@ def _lines(part: Part, *, full: bool) -> Iterator[str]:
 def _summary(parts: Sequence[Part], measurements: Sequence[Measurement], clues: Sequence[Clue], unmade: int) -> str:
     seen = f"{counted(len(measurements), 'result')}, {counted(len(clues), 'clue')}"
     could_not = f", {unmade:,} could not be made" if unmade else ""
-    return f"{counted(len(parts), 'part')} located in {seen}{could_not}"
+    why = [f"  {number:,} not made: {text}" for text, number in _reasons(measurements).most_common(SHOWN)]
+    return "\n".join([f"{counted(len(parts), 'part')} located in {seen}{could_not}", *why])
+
+
+def _reasons(measurements: Sequence[Measurement]) -> Counter[str]:
+    """Why results could not be made, and how many for each reason."""
+    return Counter(m.reason or "nobody says why" for m in measurements if m.state == "unmade")

@@ -90,7 +90,7 @@ class NcclRun:
     of them together. `ended`: it was printed to its end. `unreadable`: rows that were cut, mixed with other lines, or contradict
     themselves. `complete`: it ended, every row could be read, and no failure was told. `asked`: bytes of the largest size asked for, 0
     when it was not said. `out_of_bounds`: how many values, and whether that was OK. `average` is over all sizes and both halves: never
-    a gate.
+    a gate. `list_open`: nothing follows its devices, so that more of them may have been cut off.
     """
 
     collective: str
@@ -106,6 +106,7 @@ class NcclRun:
     version: str = ""
     source: str = ""
     groups: int = 1
+    list_open: bool = False
 
     @property
     def complete(self) -> bool:
@@ -114,8 +115,8 @@ class NcclRun:
 
     @property
     def listed(self) -> bool:
-        """Whether its list of devices looks whole: in each group, ranks with one distance."""
-        return bool(self.devices) and even(self.devices)
+        """Whether its list of devices looks whole: something follows it, and in each group ranks have one distance."""
+        return bool(self.devices) and not self.list_open and even(self.devices)
 
     @property
     def hosts(self) -> tuple[str, ...]:

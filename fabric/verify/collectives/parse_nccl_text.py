@@ -59,6 +59,7 @@ class _Builder:
     errors_column: bool = False
     root_column: bool = False
     cpu_time: bool = False
+    headed: bool = False
 
     @property
     def began(self) -> bool:
@@ -157,6 +158,7 @@ class _Reader:
             builder.threads, builder.asked = int(found[1]) * int(found[2]), int(found[3] or 0)
         elif _HEADER.match(text):
             builder = self._at(tag)
+            builder.headed = True
             builder.errors_column = "#wrong" not in text and "error" in text
             builder.root_column = "root" in text
             builder.cpu_time = "cputime" in text
@@ -208,6 +210,7 @@ def _finish(builder: _Builder, reader: _Reader, lists: _Lists, source: str) -> N
     return NcclRun(
         collective, nranks, tuple(devices), tuple(kept), builder.bounds, builder.average, builder.bounds is not None, unreadable,
         tuple(failures), builder.asked, builder.version, source, groups,
+        list_open=not (builder.headed or builder.rows or builder.dropped or failures or builder.bounds),
     )  # fmt: skip
 
 

@@ -196,8 +196,13 @@ def _grouped(runs: Sequence[NcclRun], seating: Seating | None, stage: Stage | No
     found = []
     for repeats in same.values():
         hosts = _hosts(repeats[0].hosts, seating)
-        measured = measurement_of(repeats, stage=stage or stage_of(hosts, repeats[0].rails, seating), hosts=hosts)
-        found.append(measured)
+        found.append(
+            measurement_of(
+                repeats,
+                stage=stage or stage_of(hosts, repeats[0].rails, seating),
+                hosts=hosts if all(run.listed for run in repeats) else (),
+            )
+        )
     return tuple(found)
 
 

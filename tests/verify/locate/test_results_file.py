@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fabric.errors import FabricError
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.results import Recorder, append, is_results, read
+from tests.verify.collectives import nccl_samples as samples
 from tests.verify.locate.test_locate import CABLE, TWICE
 
 Golden = Callable[[str, str], None]
@@ -150,6 +151,16 @@ def test_the_command(
     found = fabric_cli("locate", spec, *arguments)
     assert found.exit_code == code
     golden(f"locate/{name}", found.stdout + found.stderr)
+
+
+@pytest.mark.parametrize("lines", [4, 5, 9], ids=["no device but the first", "half of the first host", "one host of two"])
+def test_a_list_of_devices_that_is_cut_off_blames_nobody(lines: int, spec: str, fabric_cli: Callable[..., Result]) -> None:
+    rows = samples.rows_of("all_gather", 16, [190.0])
+    whole = samples.text_of("all_gather", ["gt0001", "gt0002"], 8, rows)
+    Path("r.txt").write_text("\n".join(whole[: lines + 2]) + "\n", encoding="utf-8")
+    found = fabric_cli("locate", spec, "r.txt")
+    assert found.exit_code == 1
+    assert "1 not made: its list of devices is not whole" in found.stdout
 
 
 def test_output_of_a_tool_is_read_as_well(spec: str, fabric_cli: Callable[..., Result]) -> None:
