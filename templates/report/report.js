@@ -124,7 +124,9 @@
         box.width = box.height = 18;
         box.setAttribute("aria-hidden", "true");
         cell(pen, paint, 0, 0, 18, step);
-        return [box, document.createTextNode((one.mark ? one.mark + " " : "") + one.word)];
+        const item = element("span");
+        item.append(box, (one.mark ? one.mark + " " : "") + one.word);
+        return [item, " "];
       }));
     }
     const around = (host, most) => {

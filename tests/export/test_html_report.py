@@ -232,6 +232,14 @@ def test_every_kind_of_part_is_drawn_and_marked(name: str, kind: PartKind) -> No
         assert box.y + box.height <= drawing.height
 
 
+@pytest.mark.parametrize("kind", ["host", "path", "undecided"])
+def test_only_what_is_at_fault_gets_a_cross(kind: PartKind) -> None:
+    text = html_report(page(parts=[parts(seating())[kind]]))
+    figure = text[text.index('<figure class="drawing">') :].partition("</figure>")[0]
+    crossed = ("\u2715" in html.unescape(figure), "nobody is blamed" in figure)
+    assert crossed == ((True, False) if kind == "host" else (False, True))
+
+
 def test_what_has_no_place_is_not_drawn() -> None:
     for part in (Part("setting", "NCCL_IB_GID_INDEX", 1), Part("host", "ghost", 1), Part("cable", "a:1 <-> b:2", 1)):
         assert draw(seating(), part) is None

@@ -69,7 +69,7 @@ def test_it_opens_whole_and_quiet(scheme: str, tab: Tab, written: Path) -> None:
     for selector, scale, least in (
         ("body", 0.1, 20),
         ("#heat", 0.2, 4),
-        ("#legend canvas:nth-of-type(5)", 1, 2),
+        ("#legend span:nth-of-type(5) canvas", 1, 2),
         (".part svg", 0.2, 8),
     ):
         assert colours(tab.picture(selector, scale)) >= least, selector
