@@ -54,6 +54,8 @@ def read(task: Task, ended: Sequence[Ended], seating: Seating) -> Iterator[Measu
 def _rows(task: Task, ended: Sequence[Ended]) -> Iterator[Measurement | Clue]:
     texts = [f"{one.out}\n{one.err}" for one in ended]
     runs = [run for text in texts for run in _runs(text, task)]
+    if len(task.groups) > 1:  # which group its launcher complains of, nobody can tell: not of one that came to its end
+        runs = [replace(run, failures=()) if run.ended and run.groups == 1 else run for run in runs]
     for number, group in enumerate(task.groups):
         mine = [run for run in runs if len(task.groups) == 1 or _group(run) == number]
         yield _measured(group, mine, task, ended)
@@ -102,7 +104,8 @@ def _first_words(one: Ended) -> str:
 
 def _silent(task: Task, text: str) -> Iterator[Clue]:
     """What ranks say of themselves: a process that was stopped, a NIC without a link. And ranks that say nothing while the others of their
-    group wait: they are what is waited for. Not so when many are silent.
+    group wait: they are what is waited for. Not so when many are silent; nor in a split run, where all wait in the end for the slowest
+    group, and a rank is ended before it can say so: there, a host is silent only with all its ranks.
     """
     spoke: set[int] = set()
     waiting: set[int] = set()
@@ -118,6 +121,9 @@ def _silent(task: Task, text: str) -> Iterator[Clue]:
             yield Clue("port-error", f"{match[2]}:{match[3]}", "it had no link when the run began", source=task.what)
     total = task.ranks * len(task.hosts)
     silent = sorted(set(range(total)) - spoke)  # also those that did not even say that they start
+    if len(task.groups) > 1:
+        speaking = {rank // task.ranks for rank in spoke}
+        silent = [rank for rank in silent if rank // task.ranks not in speaking]
     if waiting and silent and len(silent) * 2 <= total:
         for rank in silent:
             host = task.hosts[rank // task.ranks]

@@ -155,6 +155,30 @@ def test_when_all_wait_no_rank_is_named() -> None:
     assert results(task_of(engine="mpi"), Ended(75, "", STARTS + waits))[1] == []
 
 
+@pytest.mark.parametrize(("quiet", "named"), [((9,), []), (range(8, 16), [PAIR[1]])], ids=["one rank", "a host"])
+def test_in_a_split_run_others_wait_for_a_slow_group(quiet: Sequence[int], named: list[str]) -> None:
+    groups = [Group("rails", "all_gather", PAIR, (rail,)) for rail in range(8)]
+    waiting = sorted({*range(16)} - {*quiet})
+    waits = "".join(f"[1,{r}]<stderr>:mpi_rows: rank {r} on h{r // 8} waits at the end for 30 s\n" for r in waiting)
+    _, clues = results(task_of(*groups, engine="mpi"), Ended(75, "", STARTS + waits))
+    assert sorted({clue.where for clue in clues}) == named
+
+
+def test_what_a_launcher_says_of_a_split_run_does_not_break_groups_that_ended() -> None:
+    groups = [Group("rails", "all_gather", PAIR, (rail,)) for rail in range(3)]
+    devices = "".join(
+        f"#  Rank {host * 3 + rail:2} Group {rail} Pid 1 on h{host} device {rail} [0000:1b:00] H100\n"
+        for host in (0, 1)
+        for rail in range(3)
+    )
+    text = rows(40.0, tag="0: ", devices=devices)
+    for rail in (1, 2):
+        text += rows(41.0, tag=f"{rail}: ", end=rail == 2).split("H100\n")[-1]
+    text += "mpirun noticed that process rank 1 with PID 7 on node h0 exited on signal 9 (Killed).\n"
+    found, _ = results(task_of(*groups), Ended(137, text))
+    assert [(m.rails, m.state) for m in found] == [((0,), "ok"), ((1,), "broken"), ((2,), "ok")]
+
+
 def test_rails_of_one_run_are_told_apart() -> None:
     groups = [Group("rails", "all_gather", PAIR, (rail,)) for rail in range(8)]
     devices = "".join(

@@ -153,8 +153,12 @@ def test_the_command(
     golden(f"locate/{name}", found.stdout + found.stderr)
 
 
-@pytest.mark.parametrize("lines", [4, 5, 9], ids=["no device but the first", "half of the first host", "one host of two"])
-def test_a_list_of_devices_that_is_cut_off_blames_nobody(lines: int, spec: str, fabric_cli: Callable[..., Result]) -> None:
+@pytest.mark.parametrize(
+    "lines", [4, 5, 9], ids=["no device but the first", "half of the first host", "one host of two"]
+)
+def test_a_list_of_devices_that_is_cut_off_blames_nobody(
+    lines: int, spec: str, fabric_cli: Callable[..., Result]
+) -> None:
     rows = samples.rows_of("all_gather", 16, [190.0])
     whole = samples.text_of("all_gather", ["gt0001", "gt0002"], 8, rows)
     Path("r.txt").write_text("\n".join(whole[: lines + 2]) + "\n", encoding="utf-8")
