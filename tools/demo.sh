@@ -155,16 +155,16 @@ prove_it() {
     local spec=$1 dumps=tests/verify/flight_recorder/data/gpu-2.9
     local seat=(fabric lab exec "$spec" --)
     local collectives=(fabric validate collectives "$spec" --engine mpi --launcher mpirun --python "$PWD/.venv/bin/python" --zone 1)
-    collectives+=(--stage pairs --stage retest --stage rails --sizes 64K:64K --iterations 2 --warmup 1)
+    collectives+=(--stage pairs --stage retest --stage rails --ranks 2 --max-parallel 1 --sizes 64K:64K --iterations 2 --warmup 1)
 
     echo
-    echo "=== live: 24,576 GPUs in half an hour: which checks fit, and how would they be started?"
+    echo "=== 24,576 GPUs in half an hour: which checks fit, and how would they be started?"
     expect 0 fabric validate collectives inventories/roce-24k/cluster.yaml --budget 30 --dry-run
 
     echo
-    echo "=== live: a cable now carries a tenth of its speed; traffic between the hosts names it, with both its ports"
-    expect 0 fabric lab shape "$spec"
-    expect 0 fabric lab fault "$spec" slow "$SLOW_B" --rate 2mbit
+    echo "=== live: a cable now carries a fifth of its speed; traffic between the hosts names it, with both its ports"
+    expect 0 fabric lab shape "$spec" --kbit-per-gbps 12.5
+    expect 0 fabric lab fault "$spec" slow "$SLOW_B" --rate 1mbit
     expect 2 "${seat[@]}" "${collectives[@]}" --results "$out/live/slow.jsonl"
     said "collectives.cable: $SLOW_A <-> $SLOW_B" "1 failed"
 

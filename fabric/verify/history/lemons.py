@@ -32,7 +32,7 @@ class Offender:
 
 
 def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> list[Offender]:
-    """Who was found faulty anew `at_least` times in the runs (the oldest first): the worst first.
+    """Who was found faulty anew in `at_least` of the runs (the oldest first): the worst first. Two faults of one run are no repeat.
 
     A cable is blamed as a cable, and also at the devices of its ends: these are named only when they had other faults as well, since a
     host with three faulty cables is no matter of cables. A host and its NIC or GPU likewise.
@@ -47,7 +47,7 @@ def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> li
     made = [
         _offender(name, [found[number] for number in numbers])
         for name, numbers in by_name.items()
-        if len(numbers) >= at_least and not _is_wider(name, numbers, by_name)
+        if len({found[number].told[0].run.id for number in numbers}) >= at_least and not _is_wider(name, numbers, by_name)
     ]
     return sorted(made, key=lambda one: (-one.episodes, -one.runs, one.name))
 

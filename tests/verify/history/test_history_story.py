@@ -42,6 +42,12 @@ def test_a_fault_of_ten_runs_is_one_and_one_that_came_back_is_two(tmp_path: Path
     assert times(tmp_path / "a", 2) == {}
 
 
+def test_two_faults_of_one_run_are_no_repeat(tmp_path: Path) -> None:
+    two = outcome(finding("cabling.missing", CABLE), finding("cabling.missing", "r1:eth3 <-> h3:eth0"))
+    assert times(kept(tmp_path / "h", two), 2) == {}
+    assert times(kept(tmp_path / "i", two, outcome(), outcome(finding("cabling.missing", CABLE))), 2)["r1"] == (3, True)
+
+
 @pytest.mark.parametrize(
     "between",
     [
