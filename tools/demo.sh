@@ -155,7 +155,7 @@ prove_it() {
     local spec=$1 dumps=tests/verify/flight_recorder/data/gpu-2.9
     local seat=(fabric lab exec "$spec" --)
     local collectives=(fabric validate collectives "$spec" --engine mpi --launcher mpirun --python "$PWD/.venv/bin/python" --zone 1)
-    collectives+=(--stage pairs --stage retest --stage rails --ranks 2 --max-parallel 1 --sizes 64K:64K --iterations 2 --warmup 1)
+    collectives+=(--stage pairs --stage retest --stage rails --max-parallel 1 --sizes 64K:64K --iterations 2 --warmup 1)
 
     echo
     echo "=== 24,576 GPUs in half an hour: which checks fit, and how would they be started?"

@@ -47,7 +47,8 @@ def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> li
     made = [
         _offender(name, [found[number] for number in numbers])
         for name, numbers in by_name.items()
-        if len({found[number].told[0].run.id for number in numbers}) >= at_least and not _is_wider(name, numbers, by_name)
+        if len({found[number].told[0].run.id for number in numbers}) >= at_least
+        and not _is_wider(name, numbers, by_name)
     ]
     return sorted(made, key=lambda one: (-one.episodes, -one.runs, one.name))
 
