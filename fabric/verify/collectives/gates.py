@@ -104,7 +104,7 @@ def _unmade(judged: Sequence[Judged]) -> Iterator[Finding]:
     """Each group whose test could not be made: unknown, with the reason."""
     for one in judged:
         m = one.measurement
-        if one.verdict == "unmade":
+        if m.state == "unmade":
             yield Finding(
                 f"collectives.{m.stage}", _subject(m), "unknown", f"{m.test} could not be made: {m.reason}",
                 "a result", "make the test possible, then run it again", devices=m.hosts, evidence=(m.source,),

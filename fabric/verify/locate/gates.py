@@ -7,6 +7,7 @@ lies further below their median than noise reaches: 5.5 standard deviations of t
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -49,7 +50,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """A class of results most of which miss the expected value: nobody's fault alone. `share` of its `count` results are below."""
+    """A class of results most of which miss the expected value: nobody's fault alone. `share` of its `count` results are below.
+
+    `why`: they broke off or had wrong data, as this one says, and there is no value to tell.
+    """
 
     stage: str
     test: str
@@ -58,6 +62,7 @@ class Fleet:
     share: float
     count: int
     hosts: tuple[str, ...]
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +71,21 @@ class _Reference:
     tolerance: float
 
 
-Key = tuple[str, str, int, int, int, str]
+Key = tuple[str, str, int, int, int, str, str]
 
 
 def judge(
     places: Places, measurements: Iterable[Measurement], expected: Expected | None, gate: Gate
 ) -> tuple[list[Judged], list[Fleet]]:
     """Every result with its verdict, and the classes that are slow as a whole."""
-    known = [m for m in measurements if all(host in places.seats for host in m.hosts) and m.hosts]
+    known = [m for m in measurements if _ours(places, m)]
     keys = [_key(places, m) if m.state == "ok" and m.values else None for m in known]
     classes: dict[Key, list[float]] = {}
     for m, key in zip(known, keys, strict=True):
         if key is not None:
             classes.setdefault(key, []).append(statistics.median(m.values) / places.ceiling(m))
     fleets = list(_fleets(known, expected or {}))
+    broken = list(_broken(places, known))
     general = {(fleet.stage, fleet.test) for fleet in fleets}
     references = {key: _reference(key, classes, gate) for key in classes}
     floors = {key: least for key, least in (expected or {}).items() if key not in general}
@@ -87,7 +93,16 @@ def judge(
         _judged(m, None if key is None else references[key], floors, places.ceiling(m))
         for m, key in zip(known, keys, strict=True)
     ]
-    return judged, fleets
+    everywhere = {(fleet.stage, fleet.test): fleet for fleet in broken}
+    judged = [_excused(one, everywhere.get((one.measurement.stage, one.measurement.test))) for one in judged]
+    return judged, [*fleets, *broken]
+
+
+def _ours(places: Places, m: Measurement) -> bool:
+    """Whether a result is of hosts of this cluster, each once, and of rails that they have."""
+    if not m.hosts or len(set(m.hosts)) < len(m.hosts) or not all(host in places.seats for host in m.hosts):
+        return False
+    return not m.rails or set(m.rails) <= {seat.rail for host in m.hosts for seat in places.seats[host]}
 
 
 def pooled(measurements: Iterable[Measurement]) -> list[Measurement]:
@@ -107,9 +122,9 @@ def pooled(measurements: Iterable[Measurement]) -> list[Measurement]:
 def _key(places: Places, m: Measurement) -> Key:
     """Pairs are pairs, in whatever stage they were made; a single flow has its NIC's rate wherever it goes."""
     if m.stage == "paths":
-        return ("path", m.test, 0, len(m.hosts), len(m.rails), "switch")
+        return ("path", m.test, 0, len(m.hosts), len(m.rails), "switch", m.by)
     kind = "pair" if len(m.hosts) == 2 else m.stage
-    return (kind, m.test, m.size, len(m.hosts), len(m.rails), places.span(m))
+    return (kind, m.test, m.size, len(m.hosts), len(m.rails), places.span(m), m.by)
 
 
 def _reference(key: Key, classes: Mapping[Key, Sequence[float]], gate: Gate) -> _Reference | None:
@@ -118,7 +133,7 @@ def _reference(key: Key, classes: Mapping[Key, Sequence[float]], gate: Gate) -> 
     Few peers may all be suspects. Then what spans less of the fabric is the better measure, with room for the difference.
     """
     values = sorted(classes[key])
-    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in classes.get((*key[:5], span), ())]
+    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in classes.get((*key[:5], span, key[6]), ())]
     own = _of_many(values, gate) if len(values) >= gate.many else _Reference(statistics.median_high(values), gate.few)
     if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own.value:
         return _Reference(statistics.median_high(nearer), gate.other_span)
@@ -179,3 +194,28 @@ def _fleets(known: Iterable[Measurement], expected: Expected) -> Iterable[Fleet]
         if len(values) >= 3 and below * 2 > len(values):
             hosts = tuple(dict.fromkeys(host for m in found for host in m.hosts))
             yield Fleet(stage, test, statistics.median(values), least, below / len(values), len(values), hosts)
+
+
+def _broken(places: Places, known: Iterable[Measurement]) -> Iterable[Fleet]:
+    """Where most hosts or pairs under one switch break off or have wrong data, under several switches: a program, a driver, a setting.
+
+    Only of the stages that every host takes part in: later ones are made of suspects.
+    """
+    by_stage: dict[tuple[str, str], dict[tuple[str, ...], Measurement | None]] = {}
+    for m in known:
+        if m.stage in ("node", "pairs") and m.state != "unmade" and places.span(m) in ("host", "switch"):
+            found = by_stage.setdefault((m.stage, m.test), {})
+            found[m.hosts] = m if m.state == "broken" or m.wrong else found.get(m.hosts)
+    for (stage, test), found in by_stage.items():
+        bad = [m for m in found.values() if m is not None]
+        switches = {places.group(m.hosts[0]) for m in bad}
+        if len(bad) >= 3 and len(bad) * 2 > len(found) and (stage == "node" or len(switches) > 1):
+            hosts = tuple(dict.fromkeys(host for m in bad for host in m.hosts))
+            why = Counter(m.reason or "wrong data" for m in bad).most_common(1)[0][0]
+            yield Fleet(stage, test, 0.0, 0.0, len(bad) / len(found), len(found), hosts, why)
+
+
+def _excused(one: Judged, fleet: Fleet | None) -> Judged:
+    """A result that broke off as most did: it says nothing of its hosts."""
+    m = one.measurement
+    return Judged(m, "unmade", why=one.why) if fleet is not None and (m.state == "broken" or m.wrong) else one

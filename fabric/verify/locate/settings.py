@@ -18,6 +18,14 @@ FLEET_SHARE = 0.5
 def fleet_parts(fleets: Iterable[Fleet]) -> Iterator[Part]:
     """Tests that are slow almost everywhere: no single part explains them."""
     for fleet in fleets:
+        if fleet.why:
+            text = f"{fleet.share:.0%} of {counted(fleet.count, 'group')} broke off or had wrong data: {fleet.why}"
+            yield Part(
+                "setting", f"{fleet.test} ({fleet.stage})", 0.8, "the whole fleet", (text,), ("that many faults at once",),
+                "look at what all hosts share: the program, the driver, NCCL's version and settings (fabric validate hosts)",
+                fleet.hosts,
+            )  # fmt: skip
+            continue
         text = f"{fleet.share:.0%} of {counted(fleet.count, 'result')} below {fleet.expected:.4g} GB/s, median {fleet.median:.4g}"
         yield Part(
             "setting", f"{fleet.test} ({fleet.stage})", 0.8, "the whole fleet", (text,),

@@ -178,3 +178,37 @@ def test_what_few_uplinks_cannot_show_acquits_nobody() -> None:
     one_rail = [m("rails", "z01-r001-h1 z01-r002-h1", 46.0, (0,)), m("rails", "z01-r001-h2 z01-r002-h2", 46.0, (0,))]
     (part,) = locate(places_of("lab"), [*found, *one_rail])
     assert part.kind in ("path", "undecided")
+
+
+def broken(stage: Stage, who: Sequence[Sequence[str]]) -> list[Measurement]:
+    return [Measurement(stage, "all_gather", tuple(hosts), state="broken", reason="unhandled cuda error") for hosts in who]
+
+
+@pytest.mark.parametrize("stage", ["node", "pairs"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_what_breaks_nearly_everywhere_blames_no_part(stage: Stage, wrong: bool) -> None:
+    who = [(host,) for host in UNIT] if stage == "node" else list(zip(UNIT[::2], UNIT[1::2], strict=True))
+    bad = broken(stage, who[: len(who) * 3 // 4])
+    if wrong:
+        bad = [replace(one, state="ok", values=(370.0,), wrong=4) for one in bad]
+    parts = locate(places_of("ib-lab"), [*bad, *(m(stage, hosts, 370.0) for hosts in who[len(bad) :])])
+    assert [(part.kind, part.name) for part in parts] == [("setting", f"all_gather ({stage})")]
+
+
+def test_two_hosts_that_break_are_still_named() -> None:
+    bad = [replace(one, test=test) for one in broken("node", [(A,), (C,)]) for test in ("all_gather", "all_reduce")]
+    good = [one for one in NODES if one.hosts not in ((A,), (C,))]
+    assert {part.name for part in locate(places_of("ib-lab"), [*good, *bad])} == {f"{A}:gpu0-7", f"{C}:gpu0-7"}
+
+
+def test_results_by_mpi_are_not_held_against_those_of_gpus() -> None:
+    slow = [replace(one, by="mpi") for one in pairs(*UNIT[:4], speed=5.0)[:2]]
+    retests = [replace(m("retest", two, 5.0), by="mpi") for two in ((A, C), (B, D))]
+    assert locate(places_of("ib-lab"), [*pairs()[2:], *slow, *retests]) == ()
+
+
+@pytest.mark.parametrize("rails", [(99,), (-1,), (0, 8)])
+def test_rails_that_no_host_has_and_a_host_with_itself_say_nothing(rails: tuple[int, ...]) -> None:
+    odd = broken("rails", [(A, B), (A, C)])
+    same = broken("pairs", [(A, A)]) * 3
+    assert locate(places_of("ib-lab"), [*pairs(), *(replace(one, rails=rails) for one in odd), *same]) == ()
