@@ -16,6 +16,13 @@ def verb(number: int, one: str, many: str) -> str:
     return one if number == 1 else many
 
 
+def printable(text: str) -> str:
+    """The text as one line that moves no cursor: what is not printable is written as its escape, a line feed too."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 def duration(seconds: float) -> str:
     """About so long, for people: `40 s`, `12 min`, `3.5 h`; at least `1 s`."""
     if seconds < 90:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
+from fabric.words import printable
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 spec_argument: Callable[[F], F] = click.argument(
@@ -71,7 +73,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return "-" if value is None else str(value)
+    return "-" if value is None else printable(str(value))
 
 
 def _line(row: list[str], widths: list[int], numeric: list[bool]) -> str:

@@ -6,6 +6,7 @@ Every kind of validate hands over one `Outcome` here, so that none can be missin
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from fabric.errors import FabricError
 from fabric.verify import report
 from fabric.verify.junit import junit_xml
 from fabric.verify.outcome import Outcome
+from fabric.words import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -80,21 +82,40 @@ def conclude(outcome: Outcome, want: Wanted) -> int:
     """Keeps, writes and prints the outcome; the exit code is that of the findings, whatever becomes of the history."""
     if want.history:
         _keep(outcome, want)
+    failed: list[Exception] = []
+    for write in (_junit, _html):
+        try:
+            write(outcome, want)
+        except (FabricError, OSError) as error:  # told after the report, which must not be lost with its copy
+            failed.append(error)
+    _print(outcome, want)
+    if failed:
+        sys.stdout.flush()
+        raise failed[0]
+    return report.exit_code(outcome.findings)
+
+
+def _junit(outcome: Outcome, want: Wanted) -> None:
     if want.junit is not None:
         write_atomic(want.junit, junit_xml(outcome.findings, outcome.cluster))
+
+
+def _html(outcome: Outcome, want: Wanted) -> None:
     if want.html is not None:
         from fabric.cli.report import page_of, write_page
         from fabric.verify.history import history_file
 
         history = history_file(state_folder(want.spec, want.state), outcome.cluster)
         write_page(want.html, page_of(want.spec, outcome, stamp(want.began), history))
+
+
+def _print(outcome: Outcome, want: Wanted) -> None:
     if want.as_json:
         document = report.document(outcome.findings, str(want.spec), outcome.checks)
         click.echo(json.dumps(document, ensure_ascii=False))
     else:
         for line in report.lines(outcome.findings, full=want.full):
-            click.secho(line, fg=_colour(line))
-    return report.exit_code(outcome.findings)
+            click.secho(printable(line), fg=_colour(line))
 
 
 def _keep(outcome: Outcome, want: Wanted) -> None:

@@ -18,6 +18,7 @@ import click
 
 from fabric.cli.common import json_option, spec_option
 from fabric.errors import FabricError
+from fabric.words import printable
 
 if TYPE_CHECKING:
     from fabric.verify.flight_recorder.place import Placed
@@ -79,7 +80,10 @@ def flight_recorder(
         click.echo(json.dumps(document, ensure_ascii=False))
     else:
         for line in report.lines(analysis, found, full=full):
-            click.secho(line, fg={"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}.get(line.partition(" ")[0]))
+            click.secho(
+                printable(line),
+                fg={"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}.get(line.partition(" ")[0]),
+            )
         if not placed and located:
             click.echo("note: no rank is placed: give --ranks (a rank file, Slurm's variables, torchrun or NCCL logs)")
     context.exit(exit_code(found))

@@ -20,7 +20,7 @@ from fabric.cli.common import json_option, print_json, print_table
 from fabric.cli.history_forms import offender_data, run_data, since_data, since_lines, story_data, story_lines
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
-from fabric.words import counted
+from fabric.words import counted, printable
 
 if TYPE_CHECKING:
     from fabric.design.seats import Seating
@@ -117,7 +117,7 @@ def _part(kept: History, seating: Seating, name: str, *, as_json: bool) -> int:
         print_json("fabric.history.part/1", story_data(told))
     else:
         for line in story_lines(told):
-            click.echo(line)
+            click.echo(printable(line))
     return 2 if any(episode.over is None and episode.last.verdict == "fail" for episode in told.episodes) else 0
 
 
@@ -166,7 +166,7 @@ def _since(kept: History, folder: Path, *, as_json: bool) -> int:
     else:
         for since, runs in zip(found, applied, strict=True):
             for line in since_lines(since, runs):
-                click.echo(line)
+                click.echo(printable(line))
     return 0 if all(since.last.good for since in found) else 2
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fabric.cli.common import json_option, print_json
-from fabric.words import counted
+from fabric.words import counted, printable
 
 if TYPE_CHECKING:
     from fabric.design.seats import Seating
@@ -40,15 +40,20 @@ def locate(context: click.Context, /, spec: Path, results: tuple[Path, ...], *, 
     Exit codes: 2 a fault is named, 0 none, 1 nothing could be judged.
     """
     from fabric.design.seats import load_seating
+    from fabric.verify.collectives.results import read_all
     from fabric.verify.locate import locate as find
+    from fabric.verify.locate.gates import Gate, judge
     from fabric.verify.locate.places import Places
 
     places = Places(load_seating(spec))
-    measurements, clues = _read(results, places.seating)
-    parts = find(places, measurements, clues, expected=_expected(places.seating))
+    measurements, clues = read_all(results, places.seating)
+    expected = _expected(places.seating)
+    parts = find(places, measurements, clues, expected=expected)
     foreign = sorted({host for m in measurements for host in m.hosts if host not in places.seats})
     unmade = sum(m.state == "unmade" for m in measurements)
-    judged = any(m.state != "unmade" and not set(m.hosts) & set(foreign) for m in measurements) or bool(clues)
+    judged = any(one.verdict in ("good", "bad") for one in judge(places, measurements, expected, Gate())[0]) or bool(
+        clues
+    )
     code = 2 if parts else 0 if judged else 1
     if as_json:
         print_json(
@@ -61,11 +66,12 @@ def locate(context: click.Context, /, spec: Path, results: tuple[Path, ...], *, 
     else:
         for part in parts:
             for line in _lines(part, full=full):
-                click.secho(line, fg="red" if line.startswith("FAULT") else None)
+                click.secho(printable(line), fg="red" if line.startswith("FAULT") else None)
         click.echo(_summary(parts, measurements, clues, unmade))
     if foreign:
         click.echo(
-            f"WARNING: {counted(len(foreign), 'host')} of the results not in {spec}: {', '.join(foreign[:6])}", err=True
+            f"WARNING: {counted(len(foreign), 'host')} of the results not in {spec}: {printable(', '.join(foreign[:6]))}",
+            err=True,
         )
     context.exit(code)
 
@@ -75,18 +81,6 @@ def _expected(seating: Seating) -> dict[tuple[str, str], float]:
     from fabric.verify.collectives.gates import expected_rates, least
 
     return least(expected_rates(seating, seating.cluster.spec.collectives))
-
-
-def _read(paths: Sequence[Path], seating: Seating) -> tuple[list[Measurement], list[Clue]]:
-    from fabric.verify.collectives.results import read_any
-
-    measurements: list[Measurement] = []
-    clues: list[Clue] = []
-    for path in paths:
-        found, said = read_any(path, seating)
-        measurements += found
-        clues += said
-    return measurements, clues
 
 
 def _lines(part: Part, *, full: bool) -> Iterator[str]:

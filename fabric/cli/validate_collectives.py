@@ -25,6 +25,7 @@ from fabric.words import counted, duration
 
 if TYPE_CHECKING:
     from fabric.verify.collectives.job import Job
+    from fabric.verify.collectives.model import Clue, Measurement
     from fabric.verify.collectives.run import Progress
     from fabric.verify.outcome import Outcome
 
@@ -127,7 +128,7 @@ def _outcome(
     with nullcontext() if results is None else _recorder(results, job) as kept:
         asked = running.Run(
             job.places, job.seats, job.tests, job.launcher, job.expected, now, until, job.how.engine == "nccl-tests",
-            _Teller(), (lambda _: None) if kept is None else kept.add,
+            _Teller(), (lambda _: None) if kept is None else _Keeper(kept.add),
         )  # fmt: skip
         found = running.run(asked, plan)
     return Outcome(
@@ -139,6 +140,22 @@ def _recorder(path: Path, job: Job) -> Any:
     from fabric.verify.collectives.results import Recorder
 
     return Recorder(path, job.seating.name)
+
+
+class _Keeper:
+    """Keeps results until one cannot be kept, a disk is full say: that is told, and the measuring goes on."""
+
+    def __init__(self, add: Callable[[Measurement | Clue], None]) -> None:
+        self._add, self._whole = add, True
+
+    def __call__(self, one: Measurement | Clue) -> None:
+        """Keeps one."""
+        if self._whole:
+            try:
+                self._add(one)
+            except FabricError as error:
+                self._whole = False
+                _say(f"WARNING: from here on no results are kept: {error.message}")
 
 
 class _Teller:

@@ -19,7 +19,9 @@ from fabric.cli.drain import _text
 from fabric.errors import FabricError
 from fabric.spec.cluster import ClusterSpec
 from fabric.spec.loader import load_model
+from fabric.verify.collectives.results import read_any
 from fabric.verify.ib import lids
+from tests.verify.locate.simulate import places_of
 
 READERS: dict[str, Callable[[Path], object]] = {
     "spec": lambda path: load_model(path, ClusterSpec),
@@ -29,6 +31,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "secret": lambda path: read_secret(path, "secret"),
     "host keys": read_known,
     "journal": read_journal,
+    "results": lambda path: read_any(path, places_of("lab").seating),
 }
 
 

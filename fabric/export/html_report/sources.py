@@ -10,7 +10,7 @@ from fabric.design.seats import Seating
 from fabric.errors import FabricError
 from fabric.verify.collectives.gates import expected_rates, findings, least
 from fabric.verify.collectives.model import Clue, Measurement, Part
-from fabric.verify.collectives.results import read_any
+from fabric.verify.collectives.results import read_all
 from fabric.verify.finding import Finding
 from fabric.verify.history import History, Offender, Run, offenders, outcome_of
 from fabric.verify.locate import locate
@@ -35,13 +35,10 @@ class Gathered:
 def from_files(seating: Seating, paths: Sequence[Path]) -> Gathered:
     """The findings of files; faults are located from all measurements and clues together. FabricError for a file of no known kind."""
     found = Gathered(sources=[path.name for path in paths])
-    for path in paths:
-        if is_document(_head(path)):
-            found.findings += read_document(path)
-        else:
-            measurements, clues = read_any(path, seating)
-            found.measurements += measurements
-            found.clues += clues
+    documents = [path for path in paths if is_document(_head(path))]
+    for path in documents:
+        found.findings += read_document(path)
+    found.measurements, found.clues = read_all((path for path in paths if path not in documents), seating)
     if found.measurements or found.clues:
         places, expected = Places(seating), expected_rates(seating, seating.cluster.spec.collectives)
         found.parts += locate(places, found.measurements, found.clues, expected=least(expected))

@@ -25,6 +25,9 @@ K = TypeVar("K")
 
 MOST_BYTES = 64 << 20
 """Of a program's output that are read: 24,576 lines of devices are 3 MB, and each rank may add some lines of log."""
+FLOOD = 1 << 30
+"""Bytes from which a program that still runs is ended: an endless one would fill the disk."""
+FLOODED = "ended, as it said more than"
 _TICK_S = 0.05
 _GRACE_S = 15.0
 """Seconds between SIGTERM, which launchers hand on to their ranks, and SIGKILL (our choice)."""
@@ -121,22 +124,31 @@ class Pool(Generic[K]):
     def ended(self) -> Iterator[tuple[K, Ended]]:
         """Those that have ended meanwhile; waits a moment when there are none."""
         found = False
-        late: list[_Running[K]] = []
+        late: list[tuple[_Running[K], str]] = []
         for one in list(self._running):
             if one.process.poll() is not None:
                 found = True
                 self._running.remove(one)
                 yield one.key, _result(one, "")
-            elif time.monotonic() - one.began > one.command.limit_s:
-                late.append(one)
+            elif why := _too_much(one):
+                late.append((one, why))
         if late:
-            _end([one.process for one in late])
-            for one in late:
+            _end([one.process for one, _ in late])
+            for one, why in late:
                 self._running.remove(one)
                 _sweep_up(one.command)
-                yield one.key, _result(one, f"no end after {one.command.limit_s:g} s")
+                yield one.key, _result(one, why)
         elif not found:
             time.sleep(_TICK_S)
+
+
+def _too_much(one: _Running[Any]) -> str:
+    """Why it is to be ended: too long, or it says so much that the disk would fill; "" for neither."""
+    if time.monotonic() - one.began > one.command.limit_s:
+        return f"no end after {one.command.limit_s:g} s"
+    if any((one.folder / name).stat().st_size > FLOOD for name in ("out", "err")):
+        return f"{FLOODED} {FLOOD >> 20} MiB"
+    return ""
 
 
 def _result(one: _Running[Any], cut: str) -> Ended:

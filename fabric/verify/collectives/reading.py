@@ -25,7 +25,7 @@ from fabric.verify.collectives.parse_perftest import (
     perftest_clues,
     perftest_measurement,
 )
-from fabric.verify.collectives.processes import Ended
+from fabric.verify.collectives.processes import FLOODED, Ended
 from fabric.verify.collectives.stages import Group
 from fabric.verify.collectives.tag_output import untangled
 from fabric.words import counted
@@ -85,6 +85,8 @@ def _measured(group: Group, runs: Sequence[NcclRun], task: Task, ended: Sequence
     began = bool(waits) or any(run.devices for run in runs)
     if last.cut and told.state == "ok" and len(task.groups) > 1:
         return told  # another group of the split run hung; this one came to its end
+    if last.cut.startswith(FLOODED):
+        return replace(told, state="unmade", values=(), reason=last.cut)
     if last.cut and began:
         return replace(told, state="broken", values=(), reason=f"it hung: {waits[0] if waits else last.cut}")
     if last.cut:

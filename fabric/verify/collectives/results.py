@@ -13,6 +13,7 @@ import json
 import math
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
@@ -31,6 +32,10 @@ LARGEST = 512 << 20
 """Bytes of a file: about a million results of two hosts."""
 HEAD = 4096
 """Bytes in which the first line of a file ends."""
+MOST = (1 << 63) - 1
+"""Of sizes and counts: what a database keeps."""
+FASTEST = 1e9
+"""GB/s that are believed: a million times what any host does."""
 LONGEST = 4 << 20
 """Bytes of a line: one result of 3,072 hosts needs less than a tenth."""
 
@@ -127,16 +132,35 @@ def append(path: Path, found: Iterable[Measurement | Clue], cluster: str = "") -
             file.add(one)
 
 
+def read_all(paths: Iterable[Path], seating: Seating) -> tuple[list[Measurement], list[Clue]]:
+    """The results of several files (`read_any`). What stands in more than one, a copy of it say, counts once: it is no more evidence."""
+    measurements: Counter[Measurement] = Counter()
+    clues: Counter[Clue] = Counter()
+    for path in paths:
+        found, said = read_any(path, seating)
+        measurements |= Counter(found)
+        clues |= Counter(said)
+    return list(measurements.elements()), list(clues.elements())
+
+
 def read_any(path: Path, seating: Seating) -> tuple[list[Measurement], list[Clue]]:
-    """The results of a file of this kind, or of a tool's output or log, by its content (`sniff.read_results`). FabricError else."""
+    """The results of a file of this kind, or of a tool's output or log, by its content (`sniff.read_results`). FabricError else,
+    and for results of another cluster: its hosts may have the same names.
+    """
     from fabric.verify.collectives.sniff import read_results
 
     try:
+        _regular(path)
         with path.open("rb") as file:
-            mine = is_results(file.read(HEAD))
+            head = _header(file.read(HEAD).partition(b"\n")[0])
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
-    if mine:
+    if head is not None:
+        if head.get("cluster") not in (None, "", seating.name):
+            raise FabricError(
+                f"{path} holds results of another cluster, {str(head['cluster'])[:64]}",
+                hint="give the spec of that cluster",
+            )
         return read(path)
     found = read_results(path, seating=seating)
     return list(found.measurements), list(found.clues)
@@ -152,8 +176,7 @@ def read(path: Path) -> tuple[list[Measurement], list[Clue]]:
     measurements: list[Measurement] = []
     clues: list[Clue] = []
     try:
-        if not path.is_file():
-            raise FabricError(f"cannot read {path}: {'it is no regular file' if path.exists() else 'no such file'}")
+        _regular(path)
         if path.stat().st_size > LARGEST:
             raise FabricError(f"cannot read {path}: larger than {LARGEST >> 20} MiB")
         with path.open("rb") as file:
@@ -170,6 +193,12 @@ def read(path: Path) -> tuple[list[Measurement], list[Clue]]:
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
     return measurements, clues
+
+
+def _regular(path: Path) -> None:
+    """FabricError for what is no regular file: a pipe may never say anything."""
+    if not path.is_file():
+        raise FabricError(f"cannot read {path}: {'it is no regular file' if path.exists() else 'no such file'}")
 
 
 def _header(text: bytes) -> dict[str, Any] | None:
@@ -200,9 +229,22 @@ def _parsed(place: str, line: bytes) -> Measurement | Clue | None:
         one: Measurement | Clue = _adapter(noun).validate_json(json.dumps(found[noun]), strict=True)
     except (ValidationError, ValueError) as error:
         raise FabricError(f"{place}: {_reason(error)}") from None
-    if isinstance(one, Measurement) and not all(math.isfinite(value) and value >= 0 for value in one.values):
-        raise FabricError(f"{place}: values: must be finite and not negative")
+    if wrong := _implausible(one):
+        raise FabricError(f"{place}: {wrong}")
     return one
+
+
+def _implausible(one: Measurement | Clue) -> str:
+    """What no run can have come to; "" for nothing."""
+    if isinstance(one, Clue):
+        return "" if 0 < one.count <= MOST else "count: not a number of times"
+    if not all(math.isfinite(value) and value >= 0 for value in one.values):
+        return "values: must be finite and not negative"
+    if any(value > FASTEST for value in one.values):
+        return f"values: more than {FASTEST:g} GB/s"
+    if not all(0 <= number <= MOST for number in (one.size, one.round, one.wrong or 0, *one.rails)):
+        return "a size, round, rail or number of wrong elements is negative or too large"
+    return "hosts: one stands twice" if len(set(one.hosts)) < len(one.hosts) else ""
 
 
 @cache

@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 import fabric.verify.collectives.job as making
+from fabric.errors import FabricError
 from fabric.verify.collectives import results
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.stages import Group
@@ -181,3 +182,22 @@ def test_progress_tells_the_time_left(play: Play) -> None:
     assert lines[0].startswith("8 hosts by mpi and Scripted: pairs, zone; about ")
     assert lines[1].startswith("round 1: pairs all_gather, 4 groups; about ")
     assert re.fullmatch(r"round 6: zone sendrecv, 2 groups; about [0-9]+ s left", lines[-1])
+
+
+def test_a_copy_that_cannot_be_written_costs_no_report(play: Play, tmp_path: Path) -> None:
+    for option in ("--junit", "--html"):
+        result, _ = play(*MPI, "--stage", "pairs", option, tmp_path / "none" / "file")
+        assert result.exit_code == 1 and "passed" in result.stdout, option
+        assert len([line for line in result.stderr.splitlines() if line.startswith("error: ")]) == 1
+
+
+def test_results_that_can_no_longer_be_kept_do_not_end_the_measuring(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise FabricError("cannot write r.jsonl: No space left on device")
+
+    monkeypatch.setattr(results.Recorder, "add", full)
+    result, launcher = play(*MPI, "--stage", "pairs", "--results", tmp_path / "r.jsonl")
+    assert result.exit_code == 0 and launcher.rounds
+    assert result.stderr.count("no results are kept: cannot write r.jsonl: No space left on device") == 1

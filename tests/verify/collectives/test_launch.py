@@ -16,6 +16,7 @@ import pytest
 from fabric.errors import FabricError
 from fabric.spec.collectives import Collectives
 from fabric.targets.host.scratch import scratch
+from fabric.verify.collectives import processes
 from fabric.verify.collectives.engines import Around, Task, tasks
 from fabric.verify.collectives.job import make_job
 from fabric.verify.collectives.launch import CommandLauncher
@@ -345,3 +346,13 @@ def test_real_srun_takes_every_command(tmp_path: Path, spec_file: Callable[..., 
     env = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
     for one in ended(*(replace(command, limit_s=60, env={**command.env, **env}) for command in commands)):
         assert "Unable to contact slurm controller" in one.err, one
+
+
+def test_endless_output_is_ended_before_it_fills_the_disk_and_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "FLOOD", 1 << 20)
+    (one,) = ended(Command(("yes", WAITS), 60))
+    assert (one.code, one.cut, one.seconds < 20) == (None, "ended, as it said more than 1 MiB", True)
+    short = replace(one, out="", err=WAITS)
+    (task,) = tasks([GROUP], Collectives(), {host: LAB.seats[host] for host in PAIR}, Around())
+    (found,) = (m for m in read(task, [short], LAB.seating) if isinstance(m, Measurement))
+    assert (found.state, found.reason) == ("unmade", one.cut)

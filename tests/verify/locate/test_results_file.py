@@ -75,6 +75,12 @@ BROKEN = {
     "text-for-number": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": ["1"]}}}}\n',
     "not-a-number": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": [NaN]}}}}\n',
     "negative": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": [-1.0]}}}}\n',
+    "too-fast": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "values": [1e308, 1e308]}}}}\n',
+    "negative-wrong": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "wrong": -1}}}}\n',
+    "huge-size": f'{HEAD}{{"measurement": {{"stage": "node", "test": "x", "hosts": ["a"], "size": 1{"0" * 30}}}}}\n',
+    "host-twice": f'{HEAD}{{"measurement": {{"stage": "pairs", "test": "x", "hosts": ["a", "a"]}}}}\n',
+    "no-count": f'{HEAD}{{"clue": {{"kind": "xid", "where": "a", "text": "b", "count": 0}}}}\n',
+    "other-cluster": '{"schema": "fabric.results/1", "cluster": "dc2\u001b[2J"}\n',
     "bad-clue": f'{HEAD}{{"clue": {{"kind": "gossip", "where": "a", "text": "b"}}}}\n',
     "deep": HEAD + '{"measurement": ' + "[" * 100000 + "]" * 100000 + "}\n",
 }
@@ -124,16 +130,20 @@ def test_each_result_is_there_as_soon_as_it_is_added(tmp_path: Path) -> None:
 def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec_file: Callable[..., Path]) -> str:
     monkeypatch.chdir(tmp_path)
     spec_file("ib-lab")
-    append(Path("cable.jsonl"), CABLE, "lab")
-    append(Path("pairs.jsonl"), TWICE, "lab")
+    append(Path("cable.jsonl"), CABLE, "ib-lab")
+    append(Path("pairs.jsonl"), TWICE, "ib-lab")
     append(
-        Path("log.jsonl"), [Clue("counter", "leaf0004:1", "symbol errors"), Clue("xid", "gt0007:gpu2", "Xid 79")], "lab"
+        Path("log.jsonl"),
+        [Clue("counter", "leaf0004:1", "symbol errors"), Clue("xid", "gt0007:gpu2", "Xid 79")],
+        "ib-lab",
     )
     append(
-        Path("unmade.jsonl"), [Measurement("node", "all_reduce", ("gt0001",), state="unmade", reason="no login")], "lab"
+        Path("unmade.jsonl"),
+        [Measurement("node", "all_reduce", ("gt0001",), state="unmade", reason="no login")],
+        "ib-lab",
     )
-    append(Path("foreign.jsonl"), [Measurement("node", "all_reduce", ("elsewhere",), values=(1.0,))], "lab")
-    append(Path("good.jsonl"), [one for one in CABLE if "gt0001" not in one.hosts], "lab")
+    append(Path("foreign.jsonl"), [Measurement("node", "all_reduce", ("elsewhere",), values=(1.0,))], "ib-lab")
+    append(Path("good.jsonl"), [one for one in CABLE if "gt0001" not in one.hosts], "ib-lab")
     return "cluster.yaml"
 
 
@@ -172,3 +182,29 @@ def test_output_of_a_tool_is_read_as_well(spec: str, fabric_cli: Callable[..., R
     Path("gt0001.log").write_text(line * 3, encoding="utf-8")
     found = json.loads(fabric_cli("locate", spec, "gt0001.log", "--json").stdout)
     assert [(part["kind"], part["name"]) for part in found["parts"]] == [("cable", "leaf0004:1 <-> gt0001:mlx5_3")]
+
+
+def test_a_copy_of_a_file_is_no_more_evidence(spec: str, fabric_cli: Callable[..., Result]) -> None:
+    Path("copy.jsonl").write_bytes(Path("cable.jsonl").read_bytes())
+    once = json.loads(fabric_cli("locate", spec, "cable.jsonl", "--json").stdout)
+    assert json.loads(fabric_cli("locate", spec, "cable.jsonl", "copy.jsonl", "--json").stdout) == once
+
+
+def test_what_a_file_says_moves_no_cursor(spec: str, fabric_cli: Callable[..., Result]) -> None:
+    said = [
+        Clue("xid", "gt0001:gpu3", "\x1b]0;me\x07"),
+        Clue("gdr-disabled", "gt0001\x1b[2J\nFAULT    host: gt0002", "x"),
+    ]
+    append(Path("escape.jsonl"), said, "ib-lab")
+    found = fabric_cli("locate", spec, "escape.jsonl", "--full")
+    assert found.exit_code == 2 and "\\x1b]0;me\\x07" in found.stdout
+    assert all(line.isprintable() for line in found.stdout.splitlines())
+    assert [line.split(":")[0] for line in found.stdout.splitlines() if line.startswith("FAULT")] == [
+        "FAULT    setting",
+        "FAULT    gpu",
+    ]
+
+
+def test_a_result_with_nothing_to_compare_it_with_judges_nothing(spec: str, fabric_cli: Callable[..., Result]) -> None:
+    append(Path("one.jsonl"), [Measurement("node", "all_gather", ("gt0001",), values=(1.0,))], "ib-lab")
+    assert fabric_cli("locate", spec, "one.jsonl").exit_code == 1
