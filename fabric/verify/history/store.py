@@ -218,7 +218,8 @@ class History:
 
     def mentions(self, name: str) -> list[tuple[int, str]]:
         """All texts that hold `name` anywhere, with their numbers."""
-        return self.base.execute("SELECT id, text FROM texts WHERE instr(text, ?) ORDER BY id", (name,)).fetchall()
+        clean = name.encode("utf-8", "replace").decode()  # as `number` keeps it
+        return self.base.execute("SELECT id, text FROM texts WHERE instr(text, ?) ORDER BY id", (clean,)).fetchall()
 
     def rows(self, query: str, values: Iterable[Any]) -> Iterator[sqlite3.Row | tuple[Any, ...]]:
         """The rows of a query with one `IN ({})`, for any number of values."""

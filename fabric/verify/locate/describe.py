@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ def _part(case: Case, one: Explained) -> Part:
     alike = [one.suspect, *one.equals]
     owners = {s[1] for s in alike if s[0] in ("link", "host", "gpu")}
     kinds = {s[0] for s in alike}
-    if len(owners) > 1 or (owners and "trunk" in kinds):
+    if len(owners) > 1 or (owners and ("trunk" in kinds or _one_pair(case, one, kinds))):
         return _undecided(case, one, alike)
     if owners:
         return _of_host(case, one, alike, owners.pop())
@@ -67,6 +67,12 @@ def _part(case: Case, one: Explained) -> Part:
     if len(peers) > 1 or one.suspect[0] == "some":
         return _undecided(case, one, alike)
     return _of_fabric(case, one)
+
+
+def _one_pair(case: Case, one: Explained, kinds: Collection[str]) -> bool:
+    """Whether all that is bad is between two hosts, whose way explains it as well: many tests of one pair prove no node."""
+    bad = case.bad(one.of)
+    return "path" in kinds and len(bad) == len(one.of) and all(len(j.measurement.hosts) == 2 for j in bad)
 
 
 def _path(case: Case, one: Explained) -> Part:

@@ -181,7 +181,9 @@ def test_what_few_uplinks_cannot_show_acquits_nobody() -> None:
 
 
 def broken(stage: Stage, who: Sequence[Sequence[str]]) -> list[Measurement]:
-    return [Measurement(stage, "all_gather", tuple(hosts), state="broken", reason="unhandled cuda error") for hosts in who]
+    return [
+        Measurement(stage, "all_gather", tuple(hosts), state="broken", reason="unhandled cuda error") for hosts in who
+    ]
 
 
 @pytest.mark.parametrize("stage", ["node", "pairs"])
@@ -212,3 +214,13 @@ def test_rails_that_no_host_has_and_a_host_with_itself_say_nothing(rails: tuple[
     odd = broken("rails", [(A, B), (A, C)])
     same = broken("pairs", [(A, A)]) * 3
     assert locate(places_of("ib-lab"), [*pairs(), *(replace(one, rails=rails) for one in odd), *same]) == ()
+
+
+def test_many_tests_of_one_pair_blame_no_host_that_met_nobody_else() -> None:
+    tests = ("all_gather", "all_reduce", "reduce_scatter", "alltoall", "sendrecv")
+    results = [replace(one, test=test) for test in tests for one in pairs(A)]
+    parts = locate(places_of("ib-lab"), [*results, m("retest", f"{A} {C}", 371.0)])
+    assert [part.kind for part in parts] == ["undecided"]
+    assert {B, f"{A} <-> {B}"} <= set(parts[0].others)
+    (part,) = locate(places_of("ib-lab"), [*results, m("retest", f"{A} {C}", 371.0), m("retest", f"{B} {D}", 180.0)])
+    assert (part.kind, part.name) == ("host", B)
