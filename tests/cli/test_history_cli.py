@@ -150,3 +150,8 @@ def test_a_newer_history_is_refused(kept: tuple[Path, Path], fabric_cli: Cli) ->
     assert said.exit_code == 1
     assert said.stderr.count("\n") == 1
     assert "was written by a newer fabric (tables 9, this one knows 1)" in said.stderr
+
+
+def test_a_name_that_is_no_utf8_is_not_known(kept: tuple[Path, Path], fabric_cli: Cli) -> None:
+    found = fabric_cli("history", kept[0], "\udcff")
+    assert found.exit_code == 1 and "neither the spec nor the history knows" in found.stderr

@@ -15,7 +15,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from io import FileIO
 from pathlib import Path
@@ -163,7 +163,13 @@ def read_any(path: Path, seating: Seating) -> tuple[list[Measurement], list[Clue
             )
         return read(path)
     found = read_results(path, seating=seating)
-    return list(found.measurements), list(found.clues)
+    return [_believed(one) for one in found.measurements], list(found.clues)
+
+
+def _believed(one: Measurement) -> Measurement:
+    """A tool's result; one with a number that no run can come to says nothing."""
+    why = _implausible(one)
+    return replace(one, state="unmade", values=(), wrong=None, reason=f"not believed: {why}") if why else one
 
 
 def is_results(head: bytes) -> bool:

@@ -71,12 +71,13 @@ def locate_culprits(analysis: Analysis, placed: Mapping[int, Placed]) -> tuple[L
     crowd: dict[str, set[int]] = {}
     for rank, place in placed.items():
         crowd.setdefault(place.host, set()).add(rank)
+    alike: dict[tuple[Cause, str], list[Culprit]] = {}
+    for culprit in analysis.culprits:
+        alike.setdefault((culprit.cause, _host_of(culprit, placed)), []).append(culprit)
     merged: list[Culprit] = []
     for culprit in analysis.culprits:
         host = _host_of(culprit, placed)
-        like = [
-            other for other in analysis.culprits if other.cause == culprit.cause and _host_of(other, placed) == host
-        ]
+        like = alike[culprit.cause, host] if host else [culprit]
         ranks = tuple(sorted({rank for other in like for rank in other.ranks}))
         whole = bool(host) and len(ranks) > 1 and set(ranks) == crowd[host]
         if not whole:

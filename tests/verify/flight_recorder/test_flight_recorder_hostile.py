@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric.errors import FabricError
+from fabric.verify.flight_recorder.analyse import analyse
 from fabric.verify.flight_recorder.dump import summary_of
 from fabric.verify.flight_recorder.find import find_dumps
 from fabric.verify.flight_recorder.jsoned import load_json
 from fabric.verify.flight_recorder.load import load_dumps
 from fabric.verify.flight_recorder.memberships import Memberships
 from fabric.verify.flight_recorder.pickled import LARGEST, load_pickle
+from fabric.verify.flight_recorder.place import locate_culprits
 from tests.verify.flight_recorder.generate import as_json, dump_of
 from tests.verify.flight_recorder.job import Job
 from tests.verify.flight_recorder.torch_pickle import TorchPickler
@@ -140,3 +142,19 @@ def test_changed_bytes_are_no_traceback(place: int, change: bytes) -> None:
     data = PICKLE[:place] + change + PICKLE[place + len(change) :]
     with contextlib.suppress(FabricError):
         summary_of(load_pickle(data), 0, "dump_0", Memberships())
+
+
+def test_one_dump_of_a_large_job_is_told_in_seconds(tmp_path: Path) -> None:
+    ranks = f"[{', '.join(map(str, range(24_576)))}]"
+    status = {"last_enqueued_collective": 3, "last_started_collective": 3, "last_completed_collective": 2}
+    data = {
+        "version": "2.9",
+        "pg_config": {"0": {"name": "0", "desc": "", "ranks": ranks}},
+        "pg_status": {"0": status},
+        "entries": [],
+    }
+    (tmp_path / "d_0").write_bytes(TorchPickler().dump(data))
+    began = time.perf_counter()
+    located = locate_culprits(analyse(load_dumps(find_dumps([tmp_path]), processes=1)), {})
+    assert {one.culprit.cause for one in located} == {"no-dump"} and len(located) == 24_575
+    assert time.perf_counter() - began < 30  # once an hour: each was compared with each

@@ -208,3 +208,20 @@ def test_what_a_file_says_moves_no_cursor(spec: str, fabric_cli: Callable[..., R
 def test_a_result_with_nothing_to_compare_it_with_judges_nothing(spec: str, fabric_cli: Callable[..., Result]) -> None:
     append(Path("one.jsonl"), [Measurement("node", "all_gather", ("gt0001",), values=(1.0,))], "ib-lab")
     assert fabric_cli("locate", spec, "one.jsonl").exit_code == 1
+
+
+@pytest.mark.parametrize(("speed", "wrong"), [("1e308", "0"), ("380.1", "-3")])
+def test_a_number_that_no_run_comes_to_is_not_believed(
+    spec: str, speed: str, wrong: str, fabric_cli: Callable[..., Result]
+) -> None:
+    half = f"100 {speed} {speed} {wrong}"
+    Path("run.txt").write_text(
+        "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n# Using devices\n"
+        "#  Rank  0 Group  0 Pid  1 on     gt0001 device  0 [0x0f] NVIDIA H100\n"
+        "#  Rank  1 Group  0 Pid  1 on     gt0002 device  0 [0x0f] NVIDIA H100\n"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+        f"  8589934592    2147483648     float     sum      -1   {half}   {half}\n",
+        encoding="utf-8",
+    )
+    assert json.loads(fabric_cli("locate", spec, "run.txt", "--json").stdout)["unmade"] == 1
+    assert fabric_cli("report", spec, "run.txt", "--out", "page.html").exit_code == 0
