@@ -56,7 +56,9 @@ class MpiWay:
         mca = (*self._reach(), *task.mca)
         argv += [word for name, value in mca if name not in self.given for word in ("--mca", name, value)]
         argv += [word for name, value in task.env for word in ("-x", f"{name}={value}")]
-        return Command((*argv, *task.argv), limit_s, files=files)
+        # Runs beside each other would make and remove one and the same session folder, and one may find it gone.
+        env = {"TMPDIR": FOLDER} if self.placed else {}
+        return Command((*argv, *task.argv), limit_s, env, files)
 
     def _reach(self) -> Iterator[tuple[str, str]]:
         """How its daemons are started and talk."""

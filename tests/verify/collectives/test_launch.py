@@ -308,7 +308,7 @@ def test_real_mpirun_from_the_command_to_the_result(
     chosen = ("--stage", "pairs", "--device", "z01-r001-*", "--limit", "60")
     done = fabric_cli("validate", "collectives", spec, *chosen, "--no-history", "--json", "--results", kept)
     document = json.loads(done.stdout)  # type: ignore[attr-defined]
-    assert document["unknown"] == 0, document
+    assert document["unknown"] == 0, document["findings"]
     (m,) = (json.loads(line)["measurement"] for line in kept.read_text().splitlines()[1:])
     assert (m["state"], len(m["values"]), m["wrong"], m["by"]) == ("ok", 2, 0, "mpi")
     assert m["hosts"] == list(PAIR)
