@@ -142,14 +142,15 @@ def _become(request: Mapping[str, Any], out: int, err: int, link: socket.socket)
 
 
 def _stop_at(step: str, device: str) -> None:
-    """A breakpoint behind the journal: SIGSTOP to ourselves, once."""
-    append, to_come = Journal.append, [True]
+    """A breakpoint behind the journal: SIGSTOP to ourselves, once at each of the steps ("committed,checking")."""
+    append, to_come = Journal.append, set(step.split(","))
 
     def appended(journal: Journal, event: Event) -> None:
         append(journal, event)
         record = to_record(event)
-        if record.get("step", record["event"]) == step and record.get("device", "") == device and to_come:
-            to_come.clear()
+        here = record.get("step", record["event"])
+        if here in to_come and record.get("device", "") == device:
+            to_come.remove(here)
             os.kill(os.getpid(), signal.SIGSTOP)
             time.sleep(HEAR_S)
 

@@ -519,13 +519,15 @@ def test_ctrl_c_twice(scene: Scene) -> None:
     """Nobody waits: what is in force is left to its timer, and that is said. A resume finds what the timer has done."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "committed", timer=30)
+        state, running = _interrupted(scene, switch, "committed,checking", timer=30)
         with held([running]):
-            scene.spoil(switch, garbage=True, only="bgp")  # so that the gate takes its time
+            scene.spoil(switch, garbage=True, only="bgp")  # so that the gate never opens
             running.signal(signal.SIGINT)
             running.go()
             poll(lambda: "stopping" in running.texts[1], "it is stopping")
+            running.stopped()  # before the gate, however long this took
             running.signal(signal.SIGINT)
+            running.go()
             done = running.finish()
         assert (done.code, done.result(switch)) == (1, "lost"), done
         done.said("left", "timer", "runs resume")
