@@ -133,14 +133,14 @@ live_lab() {
     expect 0 fabric lab fault "$spec" restore
     WITHIN=40 expect 0 "${seat[@]}" fabric validate cabling "$spec"
 
+    prove_it "$spec"  # before the MTU changes, which the lab's hosts do not follow: their large packets would be lost
+
     echo
     echo "=== live: one value of the spec changes (the IP MTU); the plan by groups, then the change in waves"
     printf '\nmtu:\n  ip: 8192\n' >>"$spec"
     expect 2 "${seat[@]}" fabric plan "$spec"
     SHOW=tail expect 0 "${seat[@]}" fabric apply "$spec" --auto-approve
     expect 0 "${seat[@]}" fabric validate qos "$spec"
-
-    prove_it "$spec"
 
     expect 0 fabric lab down "$spec"
     trap - EXIT
