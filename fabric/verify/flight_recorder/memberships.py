@@ -9,7 +9,8 @@ from typing import Any
 
 from fabric.errors import FabricError
 
-_RANKS = re.compile(r"\[\s*(?:\d{1,8}\s*,\s*)*(?:\d{1,8})?\s*\]")
+_RANKS = re.compile(r"\[ *(?:\d{1,8} *, *)*(?:\d{1,8})? *\]", re.ASCII)
+_RANK = re.compile(r"\d+", re.ASCII)
 _LONGEST = 16 << 20  # characters: a million ranks
 
 
@@ -37,7 +38,7 @@ class Memberships:
     def _add(self, ranks: str) -> int:
         if not _RANKS.fullmatch(ranks):
             raise FabricError("pg_config does not list the ranks of a group")
-        members = tuple(sorted({int(rank) for rank in ranks.strip()[1:-1].split(",") if rank.strip()}))
+        members = tuple(sorted({int(rank) for rank in _RANK.findall(ranks)}))
         if not members:
             return 0
         key = int.from_bytes(blake2b(array("l", members).tobytes(), digest_size=7).digest()) + 1

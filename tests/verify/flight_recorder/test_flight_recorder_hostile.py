@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fabric.errors import FabricError
@@ -136,6 +136,7 @@ def test_any_value_in_any_field_is_no_traceback(data: st.DataObject) -> None:
         summary_of(dump, 0, "dump_0", Memberships())
 
 
+@example(PICKLE.index(b"[0, 1") + len(b"[0, 1") - 2, b"\x1c")  # white space to a pattern, and none to int()
 @given(st.integers(2, len(PICKLE) - 1), st.binary(min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_changed_bytes_are_no_traceback(place: int, change: bytes) -> None:
