@@ -93,6 +93,12 @@ def hear(places: Places, clues: Iterable[Clue]) -> list[Heard]:
     ]
 
 
+def narrow_places(heard: Iterable[Heard]) -> frozenset[Suspect]:
+    """The cables on which packets of full size were seen to be lost."""
+    said = (suspect for one in heard if one.clue.kind == "mtu" for suspect in (one.suspect, one.peer))
+    return frozenset(suspect for suspect in said if suspect is not None and suspect[0] in ("link", "trunk"))
+
+
 def observation(places: Places, heard: Heard) -> Observation | None:
     """A clue as an observation; None for a setting, and for one that names nobody."""
     kind, suspect = heard.clue.kind, heard.suspect

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fabric.design.seats import Seating
 from fabric.verify.collectives.model import Clue, Measurement, Part
 from fabric.verify.locate import describe, settings
-from fabric.verify.locate.clues import Heard, hear, observation
+from fabric.verify.locate.clues import Heard, hear, narrow_places, observation
 from fabric.verify.locate.explain import BAD, Explained, Observation, explain
 from fabric.verify.locate.gates import Expected, Gate, Judged, judge, pooled
 from fabric.verify.locate.left import leftover
@@ -59,11 +59,13 @@ def locate(
 
 def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = ()) -> Case:
     """The explanation of judged results and clues. A good result is looked at only where it can speak for somebody accused."""
-    sources: list[Judged | Heard] = [one for one in judged if one.verdict == "bad"]
+    narrow = narrow_places(heard)
+    bad = [one for one in judged if one.verdict == "bad" and not _too_large(places, one.measurement, narrow)]
+    sources: list[Judged | Heard] = list(bad)
     ways = Ways(places, judged)
     seen = [
         Observation(True, tuple(places.must(m)), (*places.may(m), *ways.may(m)), BAD)
-        for m in (one.measurement for one in judged if one.verdict == "bad")
+        for m in (one.measurement for one in bad)
     ]
     said: set[tuple[str, Suspect | None, Suspect | None]] = set()
     for clue in heard:
@@ -80,6 +82,11 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
             sources.append(one)
     explained, left = explain(seen)
     return Case(places, judged, heard, sources, explained, left)
+
+
+def _too_large(places: Places, m: Measurement, narrow: frozenset[Suspect]) -> bool:
+    """Whether a run broke off over a cable with a smaller MTU: that is why, so it accuses nobody."""
+    return bool(narrow) and m.state == "broken" and not m.wrong and not narrow.isdisjoint(places.must(m))
 
 
 def _near(places: Places, seen: Sequence[Observation]) -> set[str]:

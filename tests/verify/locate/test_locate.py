@@ -224,3 +224,20 @@ def test_many_tests_of_one_pair_blame_no_host_that_met_nobody_else() -> None:
     assert {B, f"{A} <-> {B}"} <= set(parts[0].others)
     (part,) = locate(places_of("ib-lab"), [*results, m("retest", f"{A} {C}", 371.0), m("retest", f"{B} {D}", 180.0)])
     assert (part.kind, part.name) == ("host", B)
+
+
+def test_what_breaks_off_over_a_smaller_mtu_is_explained_by_it() -> None:
+    places = places_of("lab")
+    a, b, c, d = list(places.seats)[:4]
+    seat = places.seats[b][1]
+    port = f"{seat.switch}:{seat.port}"
+    broken = [
+        Measurement("pairs", "all_gather", (a, b), state="broken", reason="it hung"),
+        *(Measurement("paths", "path", (a, b), (1,), state="broken", source=f"flow {n}") for n in range(8)),
+    ]
+    clue = Clue("mtu", port, "packets of full size are refused here", seat.name)
+    (part,) = locate(places, [*broken, m("pairs", f"{c} {d}", 1.0)], [clue])
+    assert (part.kind, part.name) == ("setting", b)
+    slow = [replace(m("rails", (a, b), 0.1 if rail else 1.0, (rail,)), round=2) for rail in (0, 1)]
+    peers = [m("rails", (c, d), 1.0, (rail,)) for rail in (0, 1)]
+    assert len(locate(places, [*broken, *slow, *peers], [clue])) > 1  # slowness is not explained by it
