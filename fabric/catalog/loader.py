@@ -17,7 +17,7 @@ from fabric.catalog.base import CatalogError, Model
 from fabric.catalog.chassis import LineCard
 from fabric.catalog.collectives import CollectiveTable
 from fabric.catalog.distribution import DistributionModel
-from fabric.catalog.nccl import HostSettings, NcclTable
+from fabric.catalog.nccl import HostSettings, NcclLatency, NcclTable
 from fabric.catalog.parts import CableModel, HostModel, NicModel, RackModel
 from fabric.catalog.ports import PortDef, PortTable, Profile, ProfileTable, expand
 from fabric.catalog.switch import LoadContext, SwitchModel
@@ -117,6 +117,10 @@ class Catalog:
     def nccl(self) -> NcclTable:
         """NCCL's settings by name."""
         return self._table("nccl.yaml", NcclTable)
+
+    def nccl_latency(self) -> NcclLatency:
+        """What NCCL reckons a step to take."""
+        return self._table("nccl_latency.yaml", NcclLatency)
 
     def collectives(self) -> CollectiveTable:
         """What collectives must reach."""

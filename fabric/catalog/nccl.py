@@ -31,6 +31,28 @@ class NcclTable(Evidence):
     settings: Mapping[str, NcclKey]
 
 
+class ProtocolCost(Model):
+    """What NCCL reckons for one protocol: microseconds at the start, of a step over NVLink and of one over the network."""
+
+    base_us: float = Field(ge=0)
+    nvlink_us: float = Field(gt=0)
+    net_us: float = Field(gt=0)
+    bandwidth: float = Field(gt=0, le=1, description="part of the wire's rate that carries data")
+
+
+class AlgorithmCost(Evidence):
+    """The costs of one algorithm by protocol."""
+
+    protocols: Mapping[str, ProtocolCost] = Field(min_length=1)
+
+
+class NcclLatency(Model):
+    """NCCL's cost model, for rings and trees."""
+
+    ring: AlgorithmCost
+    tree: AlgorithmCost
+
+
 class HostSetting(Evidence):
     """One kernel setting; `backend` None: on all hosts."""
 

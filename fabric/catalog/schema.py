@@ -6,7 +6,7 @@ from typing import Any
 
 from fabric.catalog.base import Model
 from fabric.catalog.loader import KINDS
-from fabric.catalog.nccl import HostSettings, NcclTable
+from fabric.catalog.nccl import HostSettings, NcclLatency, NcclTable
 from fabric.catalog.ports import PortTable, ProfileTable
 from fabric.errors import FabricError
 
@@ -15,9 +15,10 @@ SCHEMAS: dict[str, type[Model]] = {
     "port-table": PortTable,
     "profiles": ProfileTable,
     "nccl": NcclTable,
+    "nccl-latency": NcclLatency,
     "host-settings": HostSettings,
 }
-"""Kind of file -> its model: the kinds of KINDS, the port tables in ports/, profiles.yaml, nccl.yaml and host_settings.yaml."""
+"""Kind of file -> its model: the kinds of KINDS, the port tables in ports/, profiles.yaml, nccl*.yaml and host_settings.yaml."""
 
 
 def json_schema(kind: str) -> dict[str, Any]:

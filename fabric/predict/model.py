@@ -20,7 +20,8 @@ class Case:
     fabric, `zone` = zone after zone but shuffled inside each, `random` = shuffled over all. `hash`: `ecmp` = all queue pairs of two NICs
     share a path; `e-ecmp` = one hash a queue pair; `dlb` = every switch spreads evenly what it gets; `spray` = perfect balance over all
     paths; `pinned` = the path plan of a controller. `sizes` in bytes a rank holds at the end; `failures`: switches and `switch:port`.
-    `seed_per_tier`: whether neighbouring tiers hash differently.
+    `seed_per_tier`: whether neighbouring tiers hash differently. `far`: which messages of the
+    algorithm `recursive` go far, the small ones or the large ones.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Case:
     seeds: int = 20
     failures: tuple[str, ...] = ()
     seed_per_tier: bool = True
+    far: Literal["small", "large"] = "small"
 
     @property
     def subflows(self) -> int:

@@ -12,7 +12,7 @@ from fabric.catalog.loader import DATA
 from fabric.catalog.schema import SCHEMAS, json_schema
 from fabric.errors import FabricError
 
-TABLES = ("profiles.yaml", "nccl.yaml", "host_settings.yaml", "collectives.yaml")
+TABLES = ("profiles.yaml", "nccl.yaml", "host_settings.yaml", "collectives.yaml", "nccl_latency.yaml")
 ENTRIES = [(kind, name) for kind in KINDS for name in Catalog().names(kind)]
 
 
