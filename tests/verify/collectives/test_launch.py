@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -78,6 +79,31 @@ def test_leaving_ends_everything(tmp_path: Path) -> None:
     for number in numbers:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)
+
+
+def test_a_launcher_that_ignores_sigterm_is_killed_after_a_grace_when_its_parent_is(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    stubborn = f"trap '' TERM; echo $$ >{mark}.new; mv {mark}.new {mark}; while :; do sleep 60; done"
+    leashed = f"from fabric.targets.host import leash; leash.GRACE_S = 0.1; leash.main([sys.argv[1], '/bin/sh', '-c', {stubborn!r}])"
+    start = (
+        f"import os, subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import sys; ' + {leashed!r}, str(os.getpid())], "
+        "start_new_session=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", start]) as parent:
+        while not mark.exists():
+            time.sleep(0.01)
+        parent.kill()
+    pid = int(mark.read_text())
+    while alive(pid):
+        time.sleep(0.01)  # for ever when it is not killed; the suite's own limit ends it
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there, and no zombie that nobody buries."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
 
 
 def test_no_such_program() -> None:
