@@ -117,5 +117,5 @@ class HostFaults:
         return len(found)
 
     def _run(self, name: str, argv: list[str]) -> None:
-        """Run a short command in a machine; its end is not waited for."""
-        node.spawn(self._plant.pid(name), argv, self._plant.log(name, "fault"), _ENV)
+        """Run a short command in a machine, to its end."""
+        self._plant.gone([node.spawn(self._plant.pid(name), argv, self._plant.log(name, "fault"), _ENV)])

@@ -58,7 +58,10 @@ class NodeFaults:
     def _reboot(self, name: str) -> Fault:
         self._plant.reboot(name)
         self._book.forget(("kill-daemon", "drop-ssh"), name)  # a reboot ends what was wrong with daemons and SSH
-        return {"said": f"{name} boots", "over": True}
+        if self._plant.is_machine(name):
+            return {"said": f"{name} boots", "over": True}  # in its own time, a minute or more
+        lacks = self._plant.wait_ready(name)
+        return {"said": f"{name} has booted" + (f": {lacks}" if lacks else ""), "over": True}
 
     def _disk(self, name: str) -> Path:
         self._plant.spec(name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 from fabric.errors import FabricError
@@ -54,12 +52,8 @@ class SshFaults:
 
     def _silence(self, name: str, number: int, seconds: float | None) -> None:
         """Kill sshd and all its sessions: the kernel resets the connections and refuses new ones."""
-        sessions = [pid for pid, comm in self._plant.processes(name).items() if comm.startswith("sshd")]
-        for pid in sessions:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        while sessions := [pid for pid, comm in self._plant.processes(name).items() if comm.startswith("sshd")]:
+            self._plant.kill(sessions)  # and again: one that was just being born is not in the list
         if seconds is not None:
             self._book.later(seconds, lambda: self._end_silence(number))
 

@@ -23,6 +23,9 @@ DAEMONS = ("zebra", "bgpd", "bfdd")
 USER = "frr"
 """User and group of the daemons, as Debian's packages make them."""
 
+WAIT_S = 60.0
+"""Most seconds until a daemon of FRR answers, on a busy machine."""
+
 _LIB = "/usr/lib/frr"
 
 ZEBRA_LINE = "no zebra nexthop kernel enable\n"
@@ -50,7 +53,9 @@ def prepare(node: str) -> None:
         conf.write_text("service integrated-vtysh-config\n", encoding="ascii")
 
 
-def start(node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str = "", timeout_s: float = 20.0) -> None:
+def start(
+    node: str, daemons: tuple[str, ...] = ("zebra", "bgpd"), *, text: str = "", timeout_s: float = WAIT_S
+) -> None:
     """Start daemons of a node with the configuration `text` (integrated form); returns when all answer. Those that run are left alone."""
     prepare(node)
     conf = config_dir(node) / "frr.conf"
@@ -83,11 +88,11 @@ def _of_zebra(text: str) -> str:
     return "\n".join([*kept, ""])
 
 
-def wait(node: str, daemons: list[str], timeout_s: float = 20.0) -> None:
+def wait(node: str, daemons: list[str], timeout_s: float = WAIT_S) -> None:
     """Wait for the control sockets of daemons; FabricError names those that did not come."""
     end = time.monotonic() + timeout_s
     while True:
-        away = [daemon for daemon in daemons if not (run_dir(node) / f"{daemon}.vty").exists()]
+        away = [daemon for daemon in daemons if not _listens(run_dir(node) / f"{daemon}.vty")]
         if not away:
             return
         if time.monotonic() > end:
@@ -95,6 +100,16 @@ def wait(node: str, daemons: list[str], timeout_s: float = 20.0) -> None:
                 f"{node}: {', '.join(away)} did not start in {timeout_s:g} s", hint=f"see {run_dir(node)}/frr.log"
             )
         time.sleep(0.05)
+
+
+def _listens(place: Path) -> bool:
+    """Does somebody listen on a socket? That it is there is not enough: between its making and that, it refuses."""
+    try:
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.connect(str(place))
+    except OSError:
+        return False
+    return True
 
 
 def running(node: str, daemon: str) -> bool:
@@ -106,7 +121,7 @@ def running(node: str, daemon: str) -> bool:
         return False
 
 
-def vtysh(node: str, *commands: str, timeout_s: float = 20.0) -> str:
+def vtysh(node: str, *commands: str, timeout_s: float = WAIT_S) -> str:
     """What vtysh prints for commands given in enable mode; FabricError when it fails."""
     argv = ["/usr/bin/vtysh", "-N", node]
     for command in commands:
@@ -114,7 +129,7 @@ def vtysh(node: str, *commands: str, timeout_s: float = 20.0) -> str:
     return run(argv, timeout_s=timeout_s)
 
 
-def show_json(node: str, command: str, timeout_s: float = 20.0) -> Any:
+def show_json(node: str, command: str, timeout_s: float = WAIT_S) -> Any:
     """The answer to `COMMAND json`; {} when FRR says nothing."""
     text = vtysh(node, f"{command} json", timeout_s=timeout_s)
     try:
@@ -123,7 +138,7 @@ def show_json(node: str, command: str, timeout_s: float = 20.0) -> Any:
         raise FabricError(f"{node}: {command}: no JSON: {text.strip()[:120]!r}") from None
 
 
-def ask(node: str, daemon: str, command: str, timeout_s: float = 10.0) -> str:
+def ask(node: str, daemon: str, command: str, timeout_s: float = WAIT_S) -> str:
     """Answer of one daemon to a show command, over its own socket: what vtysh does, at a tenth of the price.
 
     Raises FabricError when the daemon does not run or does not answer.

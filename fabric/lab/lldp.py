@@ -63,7 +63,7 @@ def announced(socket: str, linux: str) -> tuple[str, str] | None:
     return _value(port.get("id")) or "", _value(port.get("descr")) or ""
 
 
-def configure_port(socket: str, port: str, linux: str, description: str, timeout_s: float = 5.0) -> None:
+def configure_port(socket: str, port: str, linux: str, description: str, timeout_s: float = 60.0) -> None:
     """Name a port again, after its interface went and came back: as soon as lldpd has seen the new one, some second later.
 
     FabricError when it does not take the name; nothing is done when no lldpd runs, which learns it as it starts.

@@ -62,11 +62,17 @@ def daemons(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Daemon
     return found
 
 
-def ready_files(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Path]:
-    """Sockets that are there once the daemons of a node answer (and which a power cut leaves behind)."""
-    own = {
-        "eos": [folder / "cli.sock"],
-        "fboss": [folder / "fboss" / "agent.sock"],
-        "host": [],
+def ready_file(daemon: str, folder: Path, settings: Mapping[str, str]) -> Path | None:
+    """Socket that is there once a daemon answers (and which a kill or a power cut leaves behind); None for sshd, which has a port."""
+    places = {
+        "lldpd": Path(settings["lldp_socket"]),
+        "eos": folder / "cli.sock",
+        "fboss": folder / "fboss" / "agent.sock",
     }
-    return [Path(settings["lldp_socket"]), *own[kind]]
+    return places.get(daemon)
+
+
+def ready_files(kind: str, folder: Path, settings: Mapping[str, str]) -> list[Path]:
+    """Those sockets of all daemons of a node."""
+    places = (ready_file(daemon.name, folder, settings) for daemon in daemons(kind, folder, settings))
+    return [place for place in places if place is not None]

@@ -14,6 +14,13 @@ from fabric.lab import agent, cables, hosts, node, nodekinds, proc, syscalls
 from fabric.lab.machines import image, machine
 from fabric.lab.wiring import Wiring, is_managed
 
+SSH_PORT = 22
+POLL_S = 0.02
+"""How often is looked whether a daemon answers, in seconds."""
+
+READY_S = 120.0
+"""Most seconds that a daemon or node may take until it answers, on a busy machine."""
+
 
 @dataclass(slots=True)
 class Running:
@@ -108,19 +115,39 @@ class Plant(Wiring):
         machine_waits = machine.not_ready(self.pid(name)) if self.is_machine(name) else ""
         if machine_waits:
             return machine_waits
-        if self.nodes[name]["management"] and not _listens(self.pid(name), 22):
+        if self.nodes[name]["management"] and not _listens(self.pid(name), SSH_PORT):
             return "sshd does not listen yet"
         return ""
 
     def start_daemon(self, name: str, daemon: str) -> None:
-        """Start a daemon of the lab's in a node; FabricError when it runs or there is no such."""
-        for known in nodekinds.daemons(self.spec(name)["kind"], self.node_folder(name), self.settings(name)):
-            if known.name == daemon:
-                if self.daemon_runs(name, daemon):
-                    raise FabricError(f"{name}: {daemon} runs already")
-                self._start(name, known)
-                return
-        raise FabricError(f"{name} has no daemon {daemon!r}")
+        """Start a daemon of the lab's in a node; returns when it answers. FabricError when it ends, runs already, or there is no such."""
+        folder, settings = self.node_folder(name), self.settings(self.spec(name)["name"])
+        known = {each.name: each for each in nodekinds.daemons(self.spec(name)["kind"], folder, settings)}
+        if daemon not in known:
+            raise FabricError(f"{name} has no daemon {daemon!r}")
+        if self.daemon_runs(name, daemon):
+            raise FabricError(f"{name}: {daemon} runs already")
+        place = nodekinds.ready_file(daemon, folder, settings)
+        if place is not None:
+            place.unlink(missing_ok=True)  # a killed one leaves it
+        self._start(name, known[daemon])
+        end = time.monotonic() + READY_S
+        while not (place.exists() if place is not None else _listens(self.pid(name), SSH_PORT)):
+            if not self.daemon_runs(name, daemon):
+                raise FabricError(f"{name}: {daemon} ended", hint=f"fabric lab logs SPEC {name} {daemon}")
+            if time.monotonic() > end:
+                raise FabricError(f"{name}: {daemon} does not answer after {READY_S:g} s")
+            time.sleep(POLL_S)
+
+    def wait_ready(self, name: str) -> str:
+        """Wait until the daemons of a booted node answer. What still lacks, in words, when one of them has ended or it takes too long."""
+        end = time.monotonic() + READY_S
+        while lacks := self.not_ready(name):
+            self.reap()
+            if time.monotonic() > end or not all(self.daemon_runs(name, each) for each in self.running[name].daemons):
+                return lacks
+            time.sleep(POLL_S)
+        return ""
 
     def kill_daemon(self, name: str, daemon: str) -> list[list[str]]:
         """Kill a daemon by its lab name or by its process name (bgpd, zebra...); returns the command lines of those killed."""
@@ -130,10 +157,14 @@ class Plant(Wiring):
         if not found:
             raise FabricError(f"{name}: no {daemon} runs there")
         lines = [proc.cmdline(pid) for pid in found]
-        for pid in found:
-            _kill(pid)
-        self._gone(found)
+        self.kill(found)
         return lines
+
+    def kill(self, pids: list[int]) -> None:
+        """Kill processes and wait until they are no more."""
+        for pid in pids:
+            _kill(pid)
+        self.gone(pids)
 
     def power_off(self, name: str) -> None:
         """End everything that runs in a node, at once."""
@@ -143,7 +174,7 @@ class Plant(Wiring):
         del self.running[name]  # so that nobody takes these ends for crashes
         for one in (pid, *daemons):
             _kill(one)
-        self._gone([pid, *daemons, *inside])
+        self.gone([pid, *daemons, *inside])
 
     def boot_again(self) -> None:
         """Boot the machines that have ended in order to boot again."""
@@ -170,7 +201,7 @@ class Plant(Wiring):
         self.shape((name, port) for port in item["ports"].values())
         self.align(name)
 
-    def _gone(self, pids: list[int], timeout_s: float = 10.0) -> None:
+    def gone(self, pids: list[int], timeout_s: float = READY_S) -> None:
         """Wait until processes are no more (their sockets and mounts with them). Process 1 of a node ends only when all others are reaped."""
         end = time.monotonic() + timeout_s
         while True:

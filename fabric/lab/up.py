@@ -136,7 +136,7 @@ def start(lab: Lab, module: str = "fabric.lab.supervisor") -> subprocess.Popen[b
             stdin=subprocess.PIPE, stdout=out, stderr=out, env=nodekinds.environment("seat"), cwd="/", start_new_session=True,
         )  # fmt: skip
     code = process.wait()  # it leaves the supervisor behind, with our pipe as its standard input
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while code == 0 and not (lab.folder / control.SOCKET).exists():
         if time.monotonic() > end or lab.supervisor() is None:
             break

@@ -44,11 +44,13 @@ class Server:
         with self._state:
             self.switch.boot()
         threading.Thread(target=self._timer, daemon=True).start()
-        self._path.unlink(missing_ok=True)
+        part = self._path.with_suffix(".part")
+        part.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(self._path))
-            self._path.chmod(0o666)
+            listener.bind(str(part))
+            part.chmod(0o666)
             listener.listen(64)
+            part.rename(self._path)  # whoever sees it is answered
             while True:
                 peer, _ = listener.accept()
                 if self._off:

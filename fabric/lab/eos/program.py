@@ -188,7 +188,7 @@ class Programmer:
 _QUOTES = str.maketrans({'"': "'", "\\": "/"})
 
 
-def _wait_for(path: str, timeout_s: float = 3.0) -> None:
+def _wait_for(path: str, timeout_s: float = 30.0) -> None:
     """Wait for a socket: lldpd starts at the same time as the switch."""
     end = time.monotonic() + timeout_s
     while not Path(path).exists() and time.monotonic() < end:

@@ -38,12 +38,14 @@ def _short(node: Node) -> tuple[int, str]:
 
 def listen(node: Node) -> socket.socket:
     """The agent's own end; an old socket of a dead agent is replaced."""
-    socket_path(node).unlink(missing_ok=True)
+    part = socket_path(node).with_suffix(".part")
+    part.unlink(missing_ok=True)
     folder, name = _short(node)
     try:
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        server.bind(name)
+        server.bind(str(Path(name).with_suffix(".part")))
         server.listen(_BACKLOG)
+        part.rename(socket_path(node))  # whoever sees it is answered
     finally:
         os.close(folder)
     return server
