@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from fabric.export.html_report import html_report
+from fabric.export.prediction_page import prediction_page, sheet
 from tests.export.browser import Browser, Tab, browsing, find, pixels
 from tests.export.pages import page, parts, seating, slow_seat
-from tests.export.test_html_report import hostile
+from tests.export.predictions import hostile as hostile_predictions
+from tests.export.predictions import three
+from tests.export.test_html_report import HOSTILE, hostile
 
 pytestmark = pytest.mark.lab
 
@@ -162,6 +165,50 @@ def test_elements_have_names(tab: Tab, written: Path) -> None:
     ]
     assert nameless == []
     assert tab.run("document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_predictions_open_quiet_and_are_seen(scheme: str, tab: Tab, tmp_path: Path) -> None:
+    """The page and the sheet of the same cases; what is written is never cut off by the picture's edge."""
+    for name, text in (("page.html", prediction_page(three(), title="x")), ("sheet.svg", sheet(three(), title="x"))):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        tab.open(path)
+        assert (tab.errors, tab.requests) == ([], [])
+        assert colours(tab.picture("svg", 0.12)) >= 20
+        ink = tab.run("getComputedStyle(document.querySelector('svg text.ink')).fill")
+        assert ink == {"light": "rgb(27, 31, 36)", "dark": "rgb(230, 233, 237)"}[scheme]
+        outside = tab.run(
+            "[...document.querySelectorAll('svg text')].filter(t => { const b = t.getBoundingClientRect(), "
+            "s = t.ownerSVGElement.getBoundingClientRect(); return b.left < s.left - 1 || b.right > s.right + 1 || b.bottom > s.bottom + 1; })"
+            ".map(t => t.textContent)"
+        )
+        assert outside == []
+
+
+def test_cases_differ_without_colour(tab: Tab, tmp_path: Path) -> None:
+    """Lines by their dashes and markers; what is too much by its pattern, dashes and a cross."""
+    path = tmp_path / "page.html"
+    path.write_text(prediction_page(three(), title="x"), encoding="utf-8")
+    tab.open(path)
+    dashes = tab.run(
+        "[0, 1, 2].map(n => getComputedStyle(document.querySelectorAll('#figure .l' + n)[1]).strokeDasharray)"
+    )
+    assert len(set(dashes)) == 3
+    markers = tab.run("[0, 1, 2].map(n => [...document.querySelectorAll('#figure .f' + n)].pop().tagName)")
+    assert len(set(markers)) == 3
+    assert "gates" in tab.run("document.querySelector('#case2 svg').textContent")
+    assert tab.run("document.querySelectorAll('#case2 line.badline[stroke-dasharray]').length") == 3
+
+
+def test_hostile_names_of_predictions_do_nothing(tab: Tab, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(prediction_page(hostile_predictions(HOSTILE), title=HOSTILE, sources=[HOSTILE]), encoding="utf-8")
+    tab.open(path)
+    assert (tab.errors, tab.requests) == ([], [])
+    assert tab.run("[typeof window.pwned, document.images.length, document.scripts.length].join()") == "undefined,0,0"
+    assert "<img src=x onerror=pwned=1>" in tab.text("#main")
 
 
 def test_3072_hosts_open_in_two_seconds(tab: Tab, tmp_path: Path) -> None:

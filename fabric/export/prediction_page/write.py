@@ -1,0 +1,56 @@
+"""A plot's file: what kind it is follows from its name."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from fabric.change.files import write_atomic
+from fabric.errors import FabricError
+from fabric.export.prediction_page.page import prediction_page
+from fabric.export.prediction_page.sheet import sheet
+from fabric.predict.model import Prediction
+
+KINDS = (".svg", ".png", ".html")
+ZOOM = 2
+"""Dots of a PNG for each pixel of the drawing: sharp in a slide."""
+
+
+def check_plot_path(path: Path) -> None:
+    """FabricError for a kind of file that is not drawn, and for a PNG without the library for it."""
+    kind = path.suffix.lower()
+    if kind not in KINDS:
+        raise FabricError(f"{path}: a plot is a file {', '.join(KINDS[:-1])} or {KINDS[-1]}", hint="name it FILE.svg")
+    if kind == ".png" and importlib.util.find_spec("resvg_py") is None:
+        raise FabricError(
+            f"{path}: a PNG needs the library resvg_py, which is not installed",
+            hint="pip install 'clusterfabric[plot]', or name it FILE.svg",
+        )
+
+
+def plot(
+    path: Path, predictions: Sequence[Prediction], *, title: str, sources: Sequence[str] = (), at: str = ""
+) -> int:
+    """Writes the pictures of all predictions to `path`, all of it or nothing; its bytes.
+
+    `title`: the cluster's name; `sources`: files it was made from; `at`: UTC as text. FabricError as of `check_plot_path`, and when
+    it cannot be written.
+    """
+    check_plot_path(path)
+    kind = path.suffix.lower()
+    if kind == ".html":
+        data = prediction_page(predictions, title=title, sources=sources, at=at).encode("utf-8", "replace")
+    elif kind == ".svg":
+        data = sheet(predictions, title=title).encode("utf-8", "replace")
+    else:
+        data = png(sheet(predictions, title=title, styled=False))
+    write_atomic(path, data)
+    return len(data)
+
+
+def png(drawing: str) -> bytes:
+    """The drawing as a PNG on white paper, twice its size."""
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=drawing, background="#ffffff", zoom=ZOOM))
