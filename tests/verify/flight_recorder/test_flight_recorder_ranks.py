@@ -9,9 +9,9 @@ import pytest
 
 from fabric.design.seats import load_seating
 from fabric.errors import FabricError
+from fabric.targets.host.hostlist import expand
 from fabric.verify.flight_recorder.place import place_ranks
 from fabric.verify.flight_recorder.ranks import Spot, in_folders, read_ranks
-from fabric.verify.flight_recorder.slurm import expand
 
 HOSTS = {"gt0001", "gt0002", "gt0003"}
 SUMMARY = """\
