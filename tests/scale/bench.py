@@ -8,6 +8,7 @@ Files go to a temporary folder below out/ (11 GB at most) that is removed at the
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ def main() -> int:
     if not Path(FABRIC).exists():
         print(f"no {FABRIC}: run make setup", file=sys.stderr)
         return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the files are removed then, too
     out = ROOT / "out"
     out.mkdir(exist_ok=True)
     done: list[Row] = []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
@@ -17,9 +22,11 @@ from fabric.verify.flight_recorder.jsoned import load_json
 from fabric.verify.flight_recorder.memberships import Memberships
 from fabric.verify.flight_recorder.model import Dumps, RankDump, Unread
 from fabric.verify.flight_recorder.pickled import LARGEST, load_pickle
+from fabric.verify.flight_recorder.thin import thinned
 
 CHUNK = 32  # dumps of one task
 _FEW = 64  # up to so many dumps are read here: starting processes would take longer
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _Part = tuple[list[RankDump], list[Unread], dict[int, tuple[int, ...]], int]
 
 
@@ -52,8 +59,28 @@ def _parts(files: list[tuple[int, Path]], processes: int, executor: Executor | N
     elif processes == 1 or len(files) <= _FEW:
         yield from map(read_chunk, _chunks(files))
     else:
-        with ProcessPoolExecutor(processes) as pool:
-            yield from pool.map(read_chunk, _chunks(files))
+        yield from _shared(files, processes)
+
+
+def _shared(files: list[tuple[int, Path]], processes: int) -> Iterator[_Part]:
+    try:
+        with ProcessPoolExecutor(processes, initializer=_start, initargs=(os.getpid(),)) as pool:
+            try:
+                yield from pool.map(read_chunk, _chunks(files))
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    except BrokenProcessPool as error:
+        raise FabricError("a worker process was killed", hint="most likely out of memory; try --workers 1") from error
+
+
+def _start(parent: int) -> None:
+    """In a worker: Ctrl-C is the parent's business, and it does not outlive its parent, which may be killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 def _chunks(files: list[tuple[int, Path]]) -> Iterator[list[tuple[int, Path]]]:
@@ -72,7 +99,9 @@ def read_chunk(files: list[tuple[int, Path]]) -> _Part:
             try:
                 data = _read(path)
                 size += len(data)
-                ranks.append(summary_of(_loaded(data), rank, shown(str(path)), memberships))
+                loaded, left = _loaded(data)
+                summary = summary_of(loaded, rank, shown(str(path)), memberships)
+                ranks.append(replace(summary, entries=summary.entries + left))
             except FabricError as error:
                 unread.append(Unread(rank, shown(str(path)), shown(error.message)))
     finally:
@@ -96,9 +125,20 @@ def _read(path: Path) -> bytes:
         raise FabricError(f"cannot be read: {error.strerror}") from error
 
 
-def _loaded(data: bytes) -> object:
+def _loaded(data: bytes) -> tuple[object, int]:
+    """The data of a dump, and how many of its entries were left out as not needed."""
     if data[:1] == b"\x80":
-        return load_pickle(data)
+        return _unpickled(data)
     if data.lstrip()[:1] == b"{":
-        return load_json(data)
+        return load_json(data), 0
     raise FabricError("is empty" if not data.strip() else "is neither a pickle of PyTorch nor JSON")
+
+
+def _unpickled(data: bytes) -> tuple[object, int]:
+    thin, left = thinned(data)
+    try:
+        return load_pickle(thin), left
+    except FabricError:
+        if not left:
+            raise
+    return load_pickle(data), 0  # which tells the place in the file

@@ -15,7 +15,7 @@ from tests.verify.flight_recorder.job import Job, Op, Rank, Team
 from tests.verify.flight_recorder.torch_pickle import TorchPickler
 
 VERSIONS = ("1.0", "1.1", "1.2", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10")
-_START = 1_796_000_000_000_000_000
+START = 1_796_000_000_000_000_000
 
 
 def since(version: str, first: str) -> bool:
@@ -67,7 +67,7 @@ def _entry(number: int, op: Op, ids: dict[str, int], version: str) -> dict[str, 
         made |= {"collective_seq_id": 0 if p2p else op.seq, "p2p_seq_id": op.seq if p2p else 0, "op_id": number}
     else:
         made["seq_id"] = op.seq
-    made |= {"profiling_name": f"nccl:{op.call}{arrow}", "time_created_ns": _START + 1_000_000 * number}
+    made |= {"profiling_name": f"nccl:{op.call}{arrow}", "time_created_ns": START + 1_000_000 * number}
     made |= {
         "input_sizes": [[op.numel]],
         "input_dtypes": [op.dtype],
@@ -77,8 +77,8 @@ def _entry(number: int, op: Op, ids: dict[str, int], version: str) -> dict[str, 
     made["state"] = "completed" if op.shown else "started" if op.started else "scheduled"
     if since(version, "1.1"):
         made |= {
-            "time_discovered_started_ns": _START if op.started else None,
-            "time_discovered_completed_ns": _START if op.shown else None,
+            "time_discovered_started_ns": START if op.started else None,
+            "time_discovered_completed_ns": START if op.shown else None,
         }
     if since(version, "2.2"):
         made |= {"retired": op.shown, "timeout_ms": 600_000, "is_p2p": op.peer is not None}
