@@ -25,16 +25,19 @@ class PathPlan:
 
 
 def plan_by_destination(net: Net, src: Ints, dst: Ints) -> PathPlan:
-    """Every switch sends by the destination's index at its leaf ("slice"): good only while racks are whole and nothing has failed.
+    """The CTSW is that of the destination's index at its leaf ("slice"): good only while racks are whole and nothing has failed.
 
-    The senders play no part; they are asked for as `plan_paths` asks for them.
+    Leaves and ATSWs choose so; uplinks of CTSWs stay with the hash, as Meta's zones were joined by ECMP. The senders play no part; they
+    are asked for as `plan_paths` asks for them.
     """
     del src
     order = np.lexsort((np.arange(net.nics), net.leaf_of))
     leaf = net.leaf_of[order]
     place = np.empty(net.nics, dtype=np.int64)
     place[order] = np.arange(net.nics) - np.searchsorted(leaf, leaf)
-    return PathPlan(np.tile(place[dst].astype(np.int32), (HOPS, 1)))
+    choice = np.full((HOPS, dst.size), -1, dtype=np.int32)
+    choice[0] = choice[2] = place[dst]
+    return PathPlan(choice)
 
 
 def plan_paths(net: Net, src: Ints, dst: Ints) -> PathPlan:
