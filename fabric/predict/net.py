@@ -1,0 +1,165 @@
+"""The network as the walk sees it: directed channels as arrays, and for each switch and destination the set of equal-cost channels.
+
+Destinations go in groups that every switch forwards alike (the NICs of a leaf; with LFTs each NIC by itself), groups in blocks (an AI
+Zone). A switch mostly has one set for a whole block; only where it has not, the sets stand one by one. So the tables grow linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+NO_PATH: Final = 0  # the empty set
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Destination groups: group of each NIC, home switch of each group, its block and its place in the block; groups in each block."""
+
+    of_nic: Ints
+    home: Ints
+    block: Ints
+    place: Ints
+    size: Ints
+
+    @classmethod
+    def of(cls, of_nic: Ints, home: Ints, block: Ints) -> Groups:
+        """Groups whose blocks are given as any numbers from 0; the place in a block is by the order of the groups."""
+        size = np.bincount(block, minlength=1)
+        order = np.argsort(block, kind="stable")
+        place = np.empty_like(block)
+        place[order] = np.arange(block.size) - np.repeat(np.cumsum(size) - size, size)
+        return cls(of_nic, home, block, place, size)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Who sends what where.
+
+    `table[switch, block]` >= 0 is the set for every group of the block; below 0 the sets stand in `dense` from -1 - value on, by the
+    group's place. The members of set k are `members[start[k] : start[k] + size[k]]`, channels; set 0 is empty: no path.
+    """
+
+    table: npt.NDArray[np.int32]
+    dense: npt.NDArray[np.int32]
+    start: Ints
+    size: Ints
+    members: Ints
+
+
+@dataclass(frozen=True)
+class Net:
+    """Switches, NICs and directed channels.
+
+    NIC n = index of its host * `rails` + rail. `source` and `target` of a channel: a switch's index, or -1 - n for NIC n.
+    `capacity` is in units of the NIC's rate. `level` of a switch: 0 = leaf. `tier` of a channel indexes `tiers` ("rtsw up", ...).
+    `leaf_of`, `up_of`, `down_of`: leaf switch and channels of each NIC; -1 for one without a cable.
+    """
+
+    switches: tuple[str, ...]
+    level: npt.NDArray[np.int8]
+    hosts: tuple[str, ...]
+    rails: int
+    leaf_of: Ints
+    up_of: Ints
+    down_of: Ints
+    source: Ints
+    target: Ints
+    capacity: Floats
+    tier: npt.NDArray[np.int8]
+    tiers: tuple[str, ...]
+    groups: Groups
+    tables: Tables
+    label: Callable[[int], str]
+
+    @property
+    def nics(self) -> int:
+        """Number of NICs, also the number of GPUs."""
+        return len(self.hosts) * self.rails
+
+    @property
+    def channels(self) -> int:
+        """Number of channels."""
+        return int(self.source.size)
+
+    @property
+    def set_start(self) -> Ints:
+        """First member of each set in `set_members`."""
+        return self.tables.start
+
+    @property
+    def set_size(self) -> Ints:
+        """Members of each set."""
+        return self.tables.size
+
+    @property
+    def set_members(self) -> Ints:
+        """The members of all sets, channels; those of a leaf by the index of the uplink."""
+        return self.tables.members
+
+    @cached_property
+    def host_index(self) -> Mapping[str, int]:
+        """Host -> its index."""
+        return {name: index for index, name in enumerate(self.hosts)}
+
+    @cached_property
+    def switch_index(self) -> Mapping[str, int]:
+        """Switch -> its index."""
+        return {name: index for index, name in enumerate(self.switches)}
+
+    def name(self, channel: int) -> str:
+        """`switch:port -> switch:port`; a NIC is `host:nic`."""
+        return self.label(int(channel))
+
+    def nic_name(self, nic: int) -> str:
+        """`host` and rail: "host0001 NIC 3"."""
+        return f"{self.hosts[nic // self.rails]} NIC {nic % self.rails}"
+
+    def sets(self, at: Ints, nic: Ints) -> Ints:
+        """The set by which each switch sends to each NIC; -1 where the switch is the NIC's own leaf, or has no path."""
+        group = self.groups.of_nic[nic]
+        found = self.look_up(at, group)
+        return np.where((found == NO_PATH) | (self.groups.home[group] == at), -1, found)
+
+    def look_up(self, at: Ints, group: Ints) -> Ints:
+        """The set of each switch for each group, as the tables have it."""
+        tables, groups = self.tables, self.groups
+        found = tables.table[at, groups.block[group]].astype(np.int64)
+        dense = np.flatnonzero(found < 0)
+        if dense.size:
+            found[dense] = tables.dense[-1 - found[dense] + groups.place[group[dense]]]
+        return found
+
+    def row(self, switch: int) -> Ints:
+        """The set of one switch for every group."""
+        every = np.arange(self.groups.home.size)
+        return self.look_up(np.full(every.size, switch, dtype=np.int64), every)
+
+    def channels_at(self, switch: int) -> Ints:
+        """The channels that leave a switch."""
+        starts, order = self._by_source
+        return order[starts[switch] : starts[switch + 1]]
+
+    @cached_property
+    def _by_source(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.source, kind="stable")
+        return np.searchsorted(self.source[order], np.arange(len(self.switches) + 1)), order
+
+    @cached_property
+    def into(self) -> tuple[Ints, Ints]:
+        """(first, channels): the channels that lead to switch s are `channels[first[s] : first[s + 1]]`."""
+        order = np.argsort(self.target, kind="stable")
+        return np.searchsorted(self.target[order], np.arange(len(self.switches) + 1)), order
+
+
+def norm(net: Net, loads: Floats) -> float:
+    """What every flow gets when the busiest channel gates: 1 / max(load / capacity), at most 1. Loads in units of the NIC's rate."""
+    top = float(np.max(loads / net.capacity, initial=0.0))
+    return 1.0 if top <= 1.0 else 1.0 / top
