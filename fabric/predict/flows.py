@@ -168,7 +168,7 @@ def sent_bytes(case: Case, size: int, hosts: int, rails: int) -> float:
     return size * part / rails * (2 if case.collective == "all_reduce" else 1)
 
 
-def order_of(case: Case, names: Sequence[str], zones: Sequence[int], rails: int, seed: int) -> Ints:
+def order_of(case: Case, names: Sequence[str], zones: Sequence[int] | Ints, rails: int, seed: int) -> Ints:
     """Hosts of the job by their index in `names`, in rank order. `seed` shuffles where the placement is `zone` or `random`.
 
     FabricError for unknown hosts, a host twice, more GPUs than there are, GPUs that are no whole hosts.

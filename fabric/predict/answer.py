@@ -1,0 +1,135 @@
+"""The answer to a case: bandwidth by message size with its spread, where it goes, which links gate, and what would help first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fabric.errors import FabricError
+from fabric.predict.closed_form import analytic
+from fabric.predict.flows import sent_bytes
+from fabric.predict.latency import Clock, wires
+from fabric.predict.load import crossing, spread
+from fabric.predict.model import Case, HotLink, Point, Prediction
+from fabric.predict.net import Net
+from fabric.predict.runs import Asked, Step, band, middle_seed, norms_of
+from fabric.predict.waterfall import Ladder, climb, waterfall
+
+SIZES = tuple(1 << shift for shift in range(20, 38, 2))
+"""Message sizes where a case names none: 1 MiB to 64 GiB, each 4 times the one before; more does not fit into a GPU."""
+
+HOTTEST = 5
+PAIRS = 4
+MOST_SEEDS, MOST_SUBFLOWS = 1000, 4096
+
+
+def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, advice: bool = True) -> Prediction:
+    """What the case reaches on the network.
+
+    `gbps`: rate of a NIC. `scale`: correction of NCCL's latency constants from a measured run. `advice`: look for the first change that
+    removes the bottleneck, which costs some more walks. FabricError for a job that cannot be, failures that cut hosts off, zero sizes.
+    """
+    check(case)
+    whole = Asked(net, replace(case, failures=()))
+    broken = None
+    if case.failures:
+        from fabric.predict.failures import without
+
+        broken = Asked(without(net, case.failures), case)
+    now = broken or whole
+    ladder = climb(whole, broken, case.seeds)
+    pattern, order, steps = now.steps(0)
+    clock = Clock(wires(case, len(order), net.rails, pattern.steps, scale), gbps)
+    found = norms_of(ladder.runs)
+    sizes = case.sizes or SIZES
+    sent = [sent_bytes(case, size, len(order), net.rails) for size in sizes]
+    closed = analytic(now, spread(steps[0].ready)) if len(steps) == 1 else None
+    answer = Prediction(
+        case=case,
+        gpus=len(order) * net.rails,
+        reached=band(100 * found),
+        placement_bound=100 * ladder.placement,
+        analytic=None if closed is None else 100 * closed,
+        points=tuple(_point(clock, size, one, found, pattern.ideal) for size, one in zip(sizes, sent, strict=True)),
+        waterfall=waterfall(ladder, clock, max(sent)),
+        hot=hottest(now, ladder),
+        tiers=_tiers(now, ladder),
+        change=None,
+    )
+    if not advice:
+        return answer
+    from fabric.predict.advice import first_change
+
+    return replace(answer, change=first_change(now, whole, ladder, clock, max(sent)))
+
+
+def check(case: Case) -> None:
+    """FabricError for numbers that make no case."""
+    if any(size < 1 for size in case.sizes):
+        raise FabricError(
+            f"{case.name}: a message of {min(case.sizes)} bytes moves nothing", hint="sizes from 1 byte on, 1G"
+        )
+    if not 1 <= case.seeds <= MOST_SEEDS:
+        raise FabricError(f"{case.name}: {case.seeds} seeds: 1 to {MOST_SEEDS}", hint="20 give a spread")
+    if case.qps < 1 or case.channels < 1 or case.qps * case.channels > MOST_SUBFLOWS:
+        raise FabricError(
+            f"{case.name}: {case.qps} queue pairs and {case.channels} channels: at least 1 each, at most {MOST_SUBFLOWS} flows together",
+            hint="NCCL_IB_QPS_PER_CONNECTION is at most 128",
+        )
+
+
+def _point(
+    clock: Clock, size: int, sent: float, norms: np.ndarray[tuple[int], np.dtype[np.float64]], ideal: float
+) -> Point:
+    middle = float(np.median(norms))
+    return Point(
+        size,
+        band(clock.reached(sent, norms)),
+        float(clock.reached(sent, np.array([ideal]))[0]),
+        band(100 * norms),
+        clock.fastest(sent, middle).protocol,
+    )
+
+
+def hottest(asked: Asked, ladder: Ladder, most: int = HOTTEST) -> tuple[HotLink, ...]:
+    """The fullest links between switches, or of NICs where these gate: of the median seed, in the phase that takes longest."""
+    seed = middle_seed(ladder.runs)
+    step = slowest(asked, ladder, seed)
+    net, policy = asked.net, asked.policy()
+    found = asked.loads(step, policy, seed) / net.capacity
+    between = (net.source >= 0) & (net.target >= 0)
+    if (found[between] > 0).any():
+        found = np.where(between, found, 0.0)
+    _, order, _ = asked.steps(seed)
+    rank = np.full(len(net.hosts), -1, dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    plan = asked.plan(step, policy)
+    links = []
+    for channel in np.argsort(-found, kind="stable")[:most].tolist():
+        if found[channel] <= 0:
+            break
+        src, dst = step.phase.src, step.phase.dst
+        on = crossing(net, src, dst, policy, seed, channel, plan)
+        pairs = tuple(
+            (int(rank[src[f] // net.rails] * net.rails + src[f] % net.rails),
+             int(rank[dst[f] // net.rails] * net.rails + dst[f] % net.rails))
+            for f in on[:PAIRS].tolist()
+        )  # fmt: skip
+        links.append(
+            HotLink(net.name(channel), net.tiers[int(net.tier[channel])], float(found[channel]), len(on), pairs)
+        )
+    return tuple(links)
+
+
+def slowest(asked: Asked, ladder: Ladder, seed: int) -> Step:
+    """The phase that takes longest in a seed."""
+    _, _, steps = asked.steps(seed)
+    norms = ladder.runs[seed].phases
+    took = [step.phase.share * step.phase.count / one for step, one in zip(steps, norms, strict=True)]
+    return steps[int(np.argmax(took))]
+
+
+def _tiers(asked: Asked, ladder: Ladder) -> dict[str, float]:
+    peaks = np.median(np.stack([run.tiers for run in ladder.runs]), axis=0)
+    return {name: float(peak) for name, peak in zip(asked.net.tiers, peaks, strict=True) if peak > 0}

@@ -1,0 +1,147 @@
+"""The walks of a case over its seeds: what each leaves of the NICs' rate, and what each tier carries at most.
+
+A seed draws the switches' hash functions and, where the placement is shuffled, the rank order; so the spread is over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.predict import flows as patterns
+from fabric.predict.hashing import HashPolicy
+from fabric.predict.load import Flows, Plan, flows, loads, spread
+from fabric.predict.model import Band, Case
+from fabric.predict.net import Floats, Ints, Net, norm
+
+WORKERS = 2
+"""Threads: numpy lets the other one run while it works, and the machines that this is asked on have two cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A phase ready to be walked, on one rank order."""
+
+    phase: patterns.Phase
+    ready: Flows
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One seed: `norm` over all phases (0 to 1), that of each phase, and the largest load on each tier (1 = rate of the link)."""
+
+    norm: float
+    phases: tuple[float, ...]
+    tiers: Floats
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case on a network: its rank orders and flows are made once, and kept where they do not differ from seed to seed."""
+
+    net: Net
+    case: Case
+    _kept: dict[int, tuple[patterns.Pattern, Ints, tuple[Step, ...]]] = field(default_factory=dict)
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the rank order differs from seed to seed."""
+        return not self.case.hosts and self.case.placement in ("random", "zone")
+
+    def order(self, seed: int) -> Ints:
+        """Hosts by index, in rank order."""
+        return patterns.order_of(self.case, self.net.hosts, zones_of(self.net), self.net.rails, seed)
+
+    def steps(self, seed: int) -> tuple[patterns.Pattern, Ints, tuple[Step, ...]]:
+        """(pattern, rank order, phases) of a seed."""
+        key = seed if self.shuffled else -1
+        if key not in self._kept:
+            order = self.order(seed)
+            made = patterns.pattern(self.case, order, self.net.rails)
+            ready = tuple(Step(one, flows(self.net, one.src, one.dst, one.weight)) for one in made.phases)
+            if self.shuffled:
+                return made, order, ready
+            self._kept[key] = made, order, ready
+        return self._kept[key]
+
+    def policy(self, *, seed_per_tier: bool | None = None) -> HashPolicy:
+        """How its flows choose."""
+        own = self.case.seed_per_tier if seed_per_tier is None else seed_per_tier
+        return HashPolicy(self.case.hash, self.case.subflows, own)
+
+    def loads(self, step: Step, policy: HashPolicy, seed: int) -> Floats:
+        """Load of each channel in one phase of a seed."""
+        return loads(step.ready, policy, seed, self.plan(step, policy))
+
+    def plan(self, step: Step, policy: HashPolicy) -> Plan | None:
+        """The controller's path plan where the policy wants one."""
+        if policy.kind != "pinned":
+            return None
+        from fabric.predict.pinning import plan_paths
+
+        return plan_paths(self.net, step.phase.src, step.phase.dst)
+
+    def hashed(self, policy: HashPolicy, seeds: int) -> tuple[Run, ...]:
+        """The walks of all seeds. Without chance (a fixed order, and no hash) one stands for all."""
+        chance = self.shuffled or policy.kind in ("ecmp", "e-ecmp")
+        if policy.kind == "pinned":
+            return self._each(
+                1 if not self.shuffled else min(seeds, 5), lambda step, seed: self.loads(step, policy, seed)
+            )
+        return self._each(seeds if chance else 1, lambda step, seed: self.loads(step, policy, seed))
+
+    def spread(self, seeds: int) -> tuple[Run, ...]:
+        """Perfect balance at every switch."""
+        return self._each(seeds if self.shuffled else 1, lambda step, _: spread(step.ready))
+
+    def _each(self, seeds: int, load: Callable[[Step, int], Floats]) -> tuple[Run, ...]:
+        if not self.shuffled:
+            self.steps(0)  # made once, before two threads ask for it
+        if seeds == 1:
+            return (self._run(0, load),)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return tuple(pool.map(lambda seed: self._run(seed, load), range(seeds)))
+
+    def _run(self, seed: int, load: Callable[[Step, int], Floats]) -> Run:
+        _, _, steps = self.steps(seed)
+        tiers = np.zeros(len(self.net.tiers))
+        norms = []
+        for step in steps:
+            found = load(step, seed)
+            norms.append(norm(self.net, found))
+            tiers = np.maximum(tiers, tier_peaks(self.net, found))
+        took = sum(step.phase.share * step.phase.count / one for step, one in zip(steps, norms, strict=True))
+        return Run(min(1.0, 1.0 / took), tuple(norms), tiers)
+
+
+def tier_peaks(net: Net, found: Floats) -> Floats:
+    """The largest load of each tier, 1 = the rate of the link."""
+    peaks = np.zeros(len(net.tiers))
+    np.maximum.at(peaks, net.tier, found / net.capacity)
+    return peaks
+
+
+def zones_of(net: Net) -> npt.NDArray[np.int64]:
+    """The block (AI Zone) of each host."""
+    first = np.arange(len(net.hosts)) * net.rails
+    return net.groups.block[net.groups.of_nic[first]]
+
+
+def norms_of(runs: tuple[Run, ...]) -> Floats:
+    """The norm of each seed."""
+    return np.array([run.norm for run in runs])
+
+
+def band(values: Floats) -> Band:
+    """Percentiles 5, 50 and 95."""
+    low, middle, high = (float(one) for one in np.percentile(values, (5, 50, 95)))
+    return Band(low, middle, high)
+
+
+def middle_seed(runs: tuple[Run, ...]) -> int:
+    """The seed whose norm is the median, of an even number the lower one."""
+    return int(np.argsort([run.norm for run in runs], kind="stable")[(len(runs) - 1) // 2])
