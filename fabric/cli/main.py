@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("fabric.cli.init:init", "Write a commented starter spec."),
     "lab": ("fabric.cli.lab:lab", "The virtual lab: boot the cluster on this machine, break it, repair it."),
     "locate": ("fabric.cli.locate:locate", "Name the faulty GPU, NIC, cable, host or switch from files of results."),
+    "place": (
+        "fabric.cli.place:place",
+        "Which hosts a job should get, and the order of its ranks: hostfile, Slurm, torchrun.",
+    ),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
     "report": ("fabric.cli.report:report", "One HTML page of what was found: faults drawn, bandwidth map, findings."),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Collective = Literal["all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send_recv"]
 Algorithm = Literal["ring", "tree", "recursive"]
 Placement = Literal["rack", "zone", "random", "given"]
 Hash = Literal["ecmp", "e-ecmp", "dlb", "spray", "pinned"]
+
+BIAS: Final = "an upper bound: head-of-line blocking, congestion control, PCIe and stragglers are not modelled; measured values lie below"
+"""What every prediction says of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +114,4 @@ class Prediction:
     hot: tuple[HotLink, ...]
     tiers: Mapping[str, float]
     change: Change | None
-    bias: str = "an upper bound: head-of-line blocking, congestion control, PCIe and stragglers are not modelled; measured values lie below"
+    bias: str = BIAS
