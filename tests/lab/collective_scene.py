@@ -3,8 +3,9 @@
     fabric lab exec SPEC -- python tests/lab/collective_scene.py SPEC RAILS SCENES
 
 A scene is {"faults": [{"kind": ..., ...}], "stages": [...], "rounds": 1, "changes": {}}. Each line of the answer is what the product
-made of one. Of each host the first RAILS NICs take part: that many ranks fit on few cores. With "apart": N, the pairs are measured in
-one launch, and each N repeats are a run of its own, with an answer of its own; what it asks for after that is measured for real.
+made of one; with "settle", the next scene waits until the lab is as it was. Of each host the first RAILS NICs take part: that many ranks
+fit on few cores. With "apart": N, the pairs are measured in one launch, and each N repeats are a run of its own, with an answer of its own;
+what it asks for after that is measured for real.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from fabric.lab import control
 from fabric.verify.collectives import job as jobs
 from fabric.verify.collectives.launch import Launcher
 from fabric.verify.collectives.model import Clue, Measurement
-from fabric.verify.collectives.run import Results, Run, run
+from fabric.verify.collectives.run import Progress, Results, Run, run
 from fabric.verify.collectives.stages import Group
 
 QUICK = {
@@ -43,7 +44,9 @@ def trimmed(rails: int) -> Any:
     return load
 
 
-def judge(spec: Path, scene: Mapping[str, Any], rails: int) -> Iterator[Results]:
+def judge(
+    spec: Path, scene: Mapping[str, Any], rails: int, seen: Callable[[Progress], None] = lambda _: None
+) -> Iterator[Results]:
     """The product's own way from the spec to the parts; with "apart", once for each set of repeats."""
     setattr(jobs, "load_seating", trimmed(rails))  # noqa: B010 - only here do hosts have fewer NICs
     changes = {**QUICK, **scene.get("changes", {}), "stages": scene["stages"]}
@@ -53,7 +56,7 @@ def judge(spec: Path, scene: Mapping[str, Any], rails: int) -> Iterator[Results]
         again = jobs.make_job(spec, {**changes, "repeats": scene["apart"]}, (), (), os.environ)
         launchers = apart(job, again.launcher, scene["apart"])
     for launcher in launchers:
-        asked = Run(job.places, job.seats, job.tests, launcher, job.expected, time.monotonic, gpus=False)
+        asked = Run(job.places, job.seats, job.tests, launcher, job.expected, time.monotonic, gpus=False, observe=seen)
         yield run(asked, job.plan())
 
 
@@ -87,10 +90,17 @@ def play(folder: Path, spec: Path, scene: Mapping[str, Any], rails: int) -> Iter
     try:
         for _ in range(scene.get("rounds", 1)):
             began = time.monotonic()
-            for found in judge(spec, scene, rails):
-                yield {"said": said, "seconds": round(time.monotonic() - began, 1), **answer(found)}
+            rounds: list[tuple[float, int, str, int]] = []
+
+            def seen(told: Progress, began: float = began, rounds: list[tuple[float, int, str, int]] = rounds) -> None:
+                rounds.append((round(time.monotonic() - began, 1), told.round, told.stage, told.done))
+
+            for found in judge(spec, scene, rails, seen):
+                yield {"said": said, "seconds": round(time.monotonic() - began, 1), **answer(found), "rounds": rounds}
     finally:
         control.ask(folder, "restore", id=None)
+        while scene.get("settle") and not control.ask(folder, "status")["converged"]:
+            time.sleep(0.5)
 
 
 def answer(found: Results) -> dict[str, Any]:

@@ -1,121 +1,186 @@
-"""`make prove-collectives`: every fault alone and in pairs in a lab of its own, with real Open MPI traffic; and 20 whole runs without any.
+"""`make prove-collectives`: each fault alone and each two together in a lab, found by real Open MPI traffic; and whole runs without any.
 
-Prints a line for each scene: what was broken, what the product named, in how many seconds; ends with 1 when one of them was named wrongly.
+A line for each run as it ends, then a table: how often each story's parts were named and nobody else was, how many parts that blame nobody
+stood beside them, seconds. Ends with 1 when one run of them was not right.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 INVENTORY = HERE.parents[1] / "inventories" / "lab"
-RAILS = 3
+RAILS = 2
+"""NICs of each of the 8 hosts that take part: 16 ranks at once fit on two cores."""
 STAGES = ("pairs", "retest", "rails", "paths")
+QUICK = {"limit_s": 27, "iterations": 1, "sizes": {"smallest": "128K", "largest": "128K", "factor": 2}}
+"""A rank that waits for 12 s hangs: on the slowest cable a step takes half a second."""
 
-CABLE = "z01-rtsw001:eth2/3/1 <-> z01-r001-h1:beth1"
-SLOW_NIC = ({"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "1mbit"}, {("cable", CABLE)})
-TRUNK = "z02-ctsw01:Ethernet3/1/1 <-> z02-rtsw001:Ethernet8/1/1"
-SLOW_TRUNK = ({"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "1mbit"}, {("trunk", TRUNK)})
-CUT = ({"kind": "cut", "a": "z01-r002-h2:beth0"}, {("cable", "z01-rtsw002:eth3/1/1 <-> z01-r002-h2:beth0")})
-MTU = (
-    {"kind": "mtu", "a": "z01-rtsw001:eth2/3/1", "size": 1500},
-    {("setting", "z01-r001-h1")},
-)
-STOPPED = ({"kind": "stop-ranks", "name": "z02-r001-h2"}, {("host", "z02-r001-h2")})
-CROSSED = (
-    {"kind": "swap", "a": "z02-r002-h1:beth0", "b": "z02-r002-h1:beth1"},
-    {
-        ("cable", "z02-rtsw002:Ethernet2/1/1 <-> z02-r002-h1:beth0"),
-        ("cable", "z02-rtsw002:Ethernet2/2/1 <-> z02-r002-h1:beth1"),
-    },
-)
+Parts = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is broken, the parts that must be named, and words that must stand in their evidence."""
+
+    made: Mapping[str, Any]
+    parts: Parts
+    words: str = ""
+
+
+FAULTS = {
+    "slow NIC": Fault(
+        {"kind": "slow", "a": "z01-r001-h1:beth1", "rate": "2mbit"},
+        frozenset({("cable", "z01-rtsw001:eth2/3/1 <-> z01-r001-h1:beth1")}),
+    ),
+    "slow trunk": Fault(
+        {"kind": "slow", "a": "z02-rtsw001:Ethernet8/1/1", "rate": "2mbit"},
+        frozenset({("trunk", "z02-ctsw01:Ethernet3/1/1 <-> z02-rtsw001:Ethernet8/1/1")}),
+    ),
+    "cut": Fault(
+        {"kind": "cut", "a": "z01-r002-h2:beth0"},
+        frozenset({("cable", "z01-rtsw002:eth3/1/1 <-> z01-r002-h2:beth0")}),
+    ),
+    "MTU": Fault(
+        {"kind": "mtu", "a": "z01-rtsw001:eth3/3/1", "size": 1500},
+        frozenset({("setting", "z01-r001-h2")}),
+        "mtu at z01-rtsw001:eth3/3/1",
+    ),
+    "stopped": Fault({"kind": "stop-ranks", "name": "z02-r001-h2"}, frozenset({("host", "z02-r001-h2")})),
+    "crossed": Fault(
+        {"kind": "swap", "a": "z02-r002-h1:beth0", "b": "z02-r002-h1:beth1"},
+        frozenset(
+            {
+                ("cable", "z02-rtsw002:Ethernet2/1/1 <-> z02-r002-h1:beth0"),
+                ("cable", "z02-rtsw002:Ethernet2/2/1 <-> z02-r002-h1:beth1"),
+            }
+        ),
+    ),
+}
+"""Each at a part of its own, so that any two can be together; two racks have two of them."""
+
 NOBODY = ("undecided", "path")
 """Kinds that blame nobody: warnings that evidence is not enough."""
 
-ALONE = {"slow NIC": SLOW_NIC, "slow trunk": SLOW_TRUNK, "cut": CUT, "MTU": MTU, "stopped": STOPPED, "crossed": CROSSED}
-PAIRS = (
-    ("slow NIC", "slow trunk"),
-    ("cut", "stopped"),
-    ("MTU", "crossed"),
-    ("slow NIC", "stopped"),
-    ("slow trunk", "cut"),
-)
+Story = tuple[str, ...]
+"""Names of faults; none: a healthy lab."""
 
 
-def fabric(*arguments: object) -> str:
-    """`fabric ARGUMENTS`; its standard output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "fabric", *map(str, arguments)], capture_output=True, text=True, check=True
-    )
-    return done.stdout
+def stories(words: Sequence[str]) -> list[Story]:
+    """What the command line names: `alone`, `pairs`, `healthy`, `cut`, `cut+MTU`; without words all faults, alone and in pairs."""
+    alone: list[Story] = [(name,) for name in FAULTS]
+    groups: dict[str, list[Story]] = {"alone": alone, "pairs": list(combinations(FAULTS, 2)), "healthy": [()]}
+    return [story for word in words or ("alone", "pairs") for story in groups.get(word, [tuple(word.split("+"))])]
 
 
-def play(spec: Path, scene: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A scene's answers."""
-    text = fabric(
-        "lab", "exec", spec, "--", sys.executable, HERE / "collective_scene.py", spec, RAILS, json.dumps([scene])
-    )
-    return [json.loads(line) for line in text.splitlines()]
+@dataclass
+class Tally:
+    """The runs of one story."""
+
+    right: int = 0
+    beside: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
 
-def prove(spec: Path, names: Sequence[str], kept: Path | None) -> bool:
-    """One set of faults: is each named, and nobody else?"""
-    faults = [ALONE[name][0] for name in names]
-    want = set[tuple[str, str]]().union(*(ALONE[name][1] for name in names))
-    (answer,) = play(spec, {"faults": faults, "stages": STAGES})
+def verdict(story: Story, answer: Mapping[str, Any]) -> tuple[bool, list[str], list[str]]:
+    """Whether exactly the broken parts are named; what is wrong with that; and the parts beside them that blame nobody."""
+    want = frozenset[tuple[str, str]]().union(*(FAULTS[name].parts for name in story))
     named = {(part["kind"], part["name"]) for part in answer["parts"] if part["kind"] not in NOBODY}
-    open_ones = [part["name"] for part in answer["parts"] if part["kind"] in NOBODY]
-    if kept is not None:
-        (kept / f"{'-'.join(names).replace(' ', '_')}.json").write_text(json.dumps(answer), encoding="utf-8")
-    also = {("cable", CABLE)} if "MTU" in names else set()  # the cable at that port: right as well
-    right = want <= named <= want | also and (
-        "MTU" not in names or f"mtu at {MTU[0]['a']}" in json.dumps(answer["parts"])
-    )
-    print(f"{' + '.join(names):24} {'named' if right else 'WRONG'} {answer['seconds']:6.1f} s", flush=True)
-    if open_ones:
-        print(f"    nobody is blamed for {open_ones}", flush=True)
-    if not right:
-        print(f"    missed {sorted(want - named)}\n    blamed {sorted(named - want)}", flush=True)
-    return right
+    beside = [f"{part['kind']} {part['name']}" for part in answer["parts"] if part["kind"] in NOBODY]
+    text = json.dumps(answer["parts"])
+    wrong = [f"missed {kind} {name}" for kind, name in sorted(want - named)]
+    wrong += [f"blamed {kind} {name}" for kind, name in sorted(named - want)]
+    wrong += [f"does not say {FAULTS[name].words!r}" for name in story if FAULTS[name].words not in text]
+    wrong += [f"could not be made: {text}" for *_, text in answer["unknown"]] if not story else []
+    return not wrong and (bool(story) or not (beside or answer["bad"])), wrong, beside
 
 
-def healthy(spec: Path, runs: int) -> bool:
-    """Whole runs without a fault."""
-    answers = play(spec, {"faults": [], "stages": STAGES, "rounds": runs})
-    found = [answer for answer in answers if answer["bad"] or answer["unknown"] or answer["parts"]]
-    seconds = sorted(answer["seconds"] for answer in answers)
-    print(f"{'healthy':24} {len(found)} of {len(answers)} runs with findings, {seconds[len(seconds) // 2]:.1f} s each")
-    for answer in found:
-        print(f"    {answer['bad']} {answer['unknown']}")
-    return not found
+def fabric(*arguments: object) -> None:
+    """`fabric ARGUMENTS`."""
+    subprocess.run([sys.executable, "-m", "fabric", *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+
+
+def play(spec: Path, told: Sequence[Story]) -> Iterator[dict[str, Any]]:
+    """The answer of each story, as it comes."""
+    scenes = [
+        {"faults": [FAULTS[name].made for name in story], "stages": STAGES, "changes": QUICK, "settle": True}
+        for story in told
+    ]
+    seat = [sys.executable, HERE / "collective_scene.py", spec, RAILS, json.dumps(scenes)]
+    command = [sys.executable, "-m", "fabric", "lab", "exec", spec, "--", *seat]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
+        yield from (json.loads(line) for line in process.stdout or ())
+    if process.returncode:
+        raise SystemExit(f"the scenes ended with status {process.returncode}")
+
+
+def prove(spec: Path, told: Sequence[Story], kept: Path | None, tallies: dict[Story, Tally]) -> None:
+    """Each story once, into the tallies."""
+    for story, answer in zip(told, play(spec, told), strict=True):
+        tally, name = tallies.setdefault(story, Tally()), " + ".join(story) or "healthy"
+        right, wrong, beside = verdict(story, answer)
+        tally.right += right
+        tally.beside += beside
+        tally.seconds.append(answer["seconds"])
+        print(f"{name:24} {'named' if right else 'WRONG'} {answer['seconds']:6.1f} s", flush=True)
+        for text in (*wrong, *(f"beside: {text}" for text in beside)):
+            print(f"    {text}", flush=True)
+        if kept is not None:
+            path = kept / f"{name.replace(' ', '')}-{len(tally.seconds)}{'' if right and not beside else '-look'}.json"
+            path.write_text(json.dumps(answer), encoding="utf-8")
+
+
+def table(tallies: Mapping[Story, Tally]) -> Iterator[str]:
+    """The tallies in Markdown."""
+    yield "| broken | runs | named exactly | parts beside that blame nobody | median s |"
+    yield "| --- | --- | --- | --- | --- |"
+    for story, tally in tallies.items():
+        seconds = statistics.median(tally.seconds)
+        name = " + ".join(story) or "nothing"
+        yield f"| {name} | {len(tally.seconds)} | {tally.right} | {len(tally.beside)} | {seconds:.0f} |"
 
 
 def main() -> int:
-    """Everything, or what the arguments name; with $KEEP each answer is written to that folder."""
+    """Everything, or what the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "stories", nargs="*", help="alone, pairs, healthy, cut, cut+MTU, ... (default: alone, pairs and healthy)"
+    )
+    parser.add_argument("--runs", type=int, default=3, help="of each story")
+    parser.add_argument("--healthy", type=int, default=20, help="runs without a fault")
+    parser.add_argument("--keep", type=Path, help="write each answer into this folder")
+    options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fabric-prove-"))
     os.environ["FABRIC_LAB_DIR"] = str(folder / "labs")
     spec = folder / "cluster" / "cluster.yaml"
     shutil.copytree(INVENTORY, spec.parent)
-    kept = Path(os.environ["KEEP"]) if os.environ.get("KEEP") else None
-    wanted = [tuple(text.split("+")) for text in sys.argv[1:] if text != "healthy"]
-    runs = 20 if not sys.argv[1:] or "healthy" in sys.argv[1:] else 0
+    broken = [story for story in stories(options.stories) if story]
+    healthy = not options.stories or "healthy" in options.stories
+    tallies: dict[Story, Tally] = {}
     try:
         fabric("lab", "up", spec)
-        fabric("lab", "shape", spec, "--kbit-per-gbps", 12.5)
-        sets = wanted or [*((name,) for name in ALONE), *PAIRS]
-        right = [prove(spec, names, kept) for names in sets] if wanted or not sys.argv[1:] else []
-        return 0 if all([*right, not runs or healthy(spec, runs)]) else 1
+        fabric("lab", "shape", spec, "--kbit-per-gbps", 25)
+        if healthy:
+            prove(spec, [()] * options.healthy, options.keep, tallies)
+        for _ in range(options.runs if broken else 0):
+            prove(spec, broken, options.keep, tallies)
     finally:
+        print(*table(tallies), sep="\n", flush=True)
         fabric("lab", "down", spec)
         shutil.rmtree(folder, ignore_errors=True)
+    return 0 if all(tally.right == len(tally.seconds) for tally in tallies.values()) else 1
 
 
 if __name__ == "__main__":

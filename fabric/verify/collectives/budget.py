@@ -70,24 +70,46 @@ def plan(how: Collectives, tests: Mapping[Stage, Sequence[str]], seats: Seats, m
         else:
             left_out.append((stage, _NO_GROUPS.get(stage, "there are too few hosts for it")))
     if minutes is not None:
-        left = minutes * 60
-        for stage in WORTH:
-            if stage in made and made[stage].seconds > left:
-                need = made.pop(stage).seconds
-                left_out.append(
-                    (stage, f"it takes about {duration(need)}, {duration(max(0.0, left))} are left of the budget")
-                )
-            elif stage in made:
-                left -= made[stage].seconds
+        _fit(made, left_out, minutes * 60, how, seats)
     return Plan(tuple(made.values()), tuple(left_out))
+
+
+def _fit(
+    made: dict[Stage, StagePlan], left_out: list[tuple[Stage, str]], left: float, how: Collectives, seats: Seats
+) -> None:
+    """Takes out what does not fit into `left` seconds. Rails that do not fit for all hosts may still for suspects, whom they name."""
+    for stage in (one for one in WORTH if one in made):
+        need, suspects = made[stage].seconds, _follow_up_seconds(how, seats)
+        if need > left:
+            why = f"it takes about {duration(need)}, {duration(max(0.0, left))} are left of the budget"
+            del made[stage]
+            if stage == "rails" and suspects <= left and "pairs" in made:
+                made[stage] = StagePlan(stage, (), suspects)
+                why += "; it is made of suspects alone"
+            left_out.append((stage, why))
+        if stage in made:
+            left -= made[stage].seconds
+    kept = {stage: made[stage] for stage in ORDER if stage in made}
+    made.clear()
+    if any(one.rounds for one in kept.values()):
+        made.update(kept)
+    else:
+        left_out += [
+            (stage, "nothing that it follows from fits into the budget") for stage in kept if kept[stage].seconds
+        ]
 
 
 _NO_GROUPS: Mapping[Stage, str] = {"zones": "there is one zone only"}
 
 
 def _seconds(stage: Stage, found: Sequence[Round], how: Collectives, seats: Seats) -> float:
-    more = _FOLLOW_UPS / 2 * run_seconds("pairs", "all_gather", 2, how, seats) if stage in ADAPTIVE else 0.0
+    more = _follow_up_seconds(how, seats) if stage in ADAPTIVE else 0.0
     return more + sum(round_seconds(one, how, seats) for one in found)
+
+
+def _follow_up_seconds(how: Collectives, seats: Seats) -> float:
+    """Of what suspects need of one stage."""
+    return _FOLLOW_UPS / 2 * run_seconds("pairs", "all_gather", 2, how, seats)
 
 
 def round_seconds(one: Round, how: Collectives, seats: Seats) -> float:

@@ -7,18 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from fabric.verify.collectives.model import Measurement
+from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.stages import Group, Seats
+
+STOPPED = "is stopped (state T)"
+"""What a clue says of a process that somebody or something has stopped."""
 
 MOST_PAIRS = 16
 """Pairs of hosts that are looked at: a fault shows in the first few, and each is two runs a rail (our choice)."""
 
 
-def looks(measurements: Iterable[Measurement], seats: Seats, done: Collection[tuple[str, ...]]) -> tuple[Group, ...]:
+def looks(
+    measurements: Iterable[Measurement], clues: Iterable[Clue], seats: Seats, done: Collection[tuple[str, ...]]
+) -> tuple[Group, ...]:
     """Flows in both directions on every common rail of each pair that broke off and was not looked at: `done` are the pairs that were.
 
-    Only where addresses answer: none on InfiniBand.
+    Only where addresses answer: none on InfiniBand. And none for hosts of which is known why: no link, a smaller MTU, a stopped process.
     """
+    known = {
+        place.partition(":")[0]
+        for clue in clues
+        if clue.kind in ("port-error", "mtu") or STOPPED in clue.text
+        for place in (clue.where, clue.peer)
+    }
     pairs: dict[tuple[str, str], None] = {}
     busy: set[str] = set()
     for m in measurements:
@@ -27,7 +38,7 @@ def looks(measurements: Iterable[Measurement], seats: Seats, done: Collection[tu
             pairs[one, other] = None
     wanted = []
     for pair in reversed(pairs):  # the last ones met proven partners
-        if pair not in done and busy.isdisjoint(pair):  # ports of one host serve one run
+        if pair not in done and known.isdisjoint(pair) and busy.isdisjoint(pair):  # ports of one host serve one run
             wanted.append(pair)
             busy.update(pair)
     return tuple(

@@ -23,6 +23,8 @@ MOST_FOLLOW_UPS = 16
 """Rounds for suspects after each block of fixed rounds; the plan ends by itself long before (`fabric.verify.locate.plan`)."""
 LOOKS_AGAIN = 2
 """With the first, three runs, of which the median is taken (OCI, Azure and Imbue: run each at least three times)."""
+_TRUST = 0.25
+"""The plan's own estimate weighs as much as this share of it done (our choice)."""
 _FIRST: tuple[Stage, ...] = ("node", "pairs", "rails")
 _FOLLOWED: tuple[Stage, ...] = ("node", "retest", "rails", "paths", "zones")
 
@@ -97,8 +99,8 @@ class _Running:
         self.job, self.plan = job, plan
         self.results = Results()
         self.number = 0
-        self.began = job.now()
-        self.reckoned = 0.0
+        self.began = self.round_began = job.now()
+        self.reckoned, self.pace = 0.0, 1.0
         self.open_s = sum(one.seconds for one in plan.stages if not one.rounds)
         self.looked: set[tuple[str, ...]] = set()
         self.skipped: list[tuple[Stage, int]] = []
@@ -135,7 +137,10 @@ class _Running:
 
     def look(self) -> None:
         """Single flows where runs broke off, once for each pair."""
-        groups = looks(self.results.measurements, self.job.seats, self.looked) if "paths" in self.plan.names else ()
+        found = self.results
+        groups = (
+            looks(found.measurements, found.clues, self.job.seats, self.looked) if "paths" in self.plan.names else ()
+        )
         if groups and self._late():
             self.skipped.append(("paths", len(groups)))
         elif groups:
@@ -167,6 +172,7 @@ class _Running:
     def _round(self, groups: Sequence[Group]) -> None:
         self.number += 1
         done = 0
+        self._reckon()
         self._tell(groups, 0)
         with closing(_generator(self.job.launcher, groups)) as coming:
             for said in coming:
@@ -182,10 +188,15 @@ class _Running:
     def _tell(self, groups: Sequence[Group], done: int) -> None:
         self.job.observe(Progress(groups[0].stage, groups[0].test, self.number, done, len(groups), self._left()))
 
+    def _reckon(self) -> None:
+        """How much longer than reckoned all takes: the plan's word counts as well, so that one short round does not turn it over."""
+        self.round_began = self.job.now()
+        plan = max(1.0, self.plan.seconds) * _TRUST
+        self.pace = (self.round_began - self.began + plan) / (self.reckoned + plan)
+
     def _left(self) -> float:
-        """What is planned and not done, as much faster or slower as what is done was."""
-        pace = (self.job.now() - self.began) / self.reckoned if self.reckoned else 1.0
-        return max(0.0, self.plan.seconds - self.reckoned) * pace
+        """Seconds of what is planned and not done, at this pace; less with every second of this round."""
+        return max(0.0, (self.plan.seconds - self.reckoned) * self.pace - (self.job.now() - self.round_began))
 
     def parts(self) -> tuple[Part, ...]:
         """The explanation of all so far."""

@@ -15,11 +15,12 @@ import pytest
 from click.testing import Result
 
 import fabric.verify.collectives.job as making
+import fabric.verify.collectives.run as running
 from fabric.errors import FabricError
 from fabric.verify.collectives import results
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.stages import Group
-from tests.verify.locate.simulate import Cluster, Fault, places_of
+from tests.verify.locate.simulate import INVENTORIES, Cluster, Fault, places_of
 
 LAB = places_of("lab")
 HOST = "z01-r002-h1"
@@ -182,6 +183,34 @@ def test_progress_tells_the_time_left(play: Play) -> None:
     assert lines[0].startswith("8 hosts by mpi and Scripted: pairs, zone; about ")
     assert lines[1].startswith("round 1: pairs all_gather, 4 groups; about ")
     assert re.fullmatch(r"round 6: zone sendrecv, 2 groups; about [0-9]+ s left", lines[-1])
+
+
+def test_the_time_left_does_not_jump() -> None:
+    clock, left = [0.0], []
+
+    class Slow(Scripted):
+        def run(self, groups: Sequence[Group]) -> Iterator[Measurement | Clue]:
+            found = list(super().run(groups))
+            for one in found:
+                clock[0] += each / len(found)
+                yield one
+
+    job = making.make_job(INVENTORIES / "lab" / "cluster.yaml", {"engine": "mpi", "launcher": "mpirun"}, (), (), {})
+    plan = job.plan()
+    each = 3 * plan.seconds / sum(len(one.rounds) for one in plan.stages)  # three times slower than is reckoned
+    asked = running.Run(
+        LAB,
+        job.seats,
+        job.tests,
+        Slow(Cluster(LAB, (), 1)),
+        {},
+        lambda: clock[0],
+        gpus=False,
+        observe=lambda p: left.append(p.left_s),
+    )
+    running.run(asked, plan)
+    assert all(later < 2 * before + 60 for before, later in itertools.pairwise(left))
+    assert left[-1] < plan.seconds
 
 
 def test_a_copy_that_cannot_be_written_costs_no_report(play: Play, tmp_path: Path) -> None:

@@ -83,6 +83,10 @@ def test_a_whole_cluster_takes_hours_and_a_budget_names_what_it_leaves_out() -> 
     assert hour.seconds <= 3600
     assert {"pairs", "retest"} <= set(hour.names)
     assert set(hour.names) | {stage for stage, _ in hour.left_out} == set(Collectives().of_stages)
+    rails = {one.stage: one for one in whole(Collectives(), 30).stages}["rails"]
+    assert (rails.rounds, rails.seconds < 300) == ((), True)  # suspects alone
+    tiny = whole(Collectives(), 5)
+    assert (tiny.names, len(tiny.left_out)) == ((), len(Collectives().of_stages))  # nobody would be suspected
 
 
 @pytest.mark.parametrize(

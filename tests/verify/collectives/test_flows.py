@@ -123,13 +123,18 @@ def test_where_runs_broke_off_every_rail_is_looked_at_once_in_both_directions(se
         Measurement("pairs", "all_gather", (ONE, "z01-r001-h2"), state="broken"),
         Measurement("retest", "all_gather", (OTHER, ONE), state="broken"),
     ]
-    groups = looks(broken, seating.by_host, ())
+    groups = looks(broken, (), seating.by_host, ())
     assert {group.hosts for group in groups} == {(ONE, OTHER), (OTHER, ONE)}
     assert sorted(group.rails[0] for group in groups) == sorted([*range(8), *range(8)])
-    assert {g.hosts for g in looks(broken, seating.by_host, {(ONE, OTHER)})} == {
+    assert {g.hosts for g in looks(broken, (), seating.by_host, {(ONE, OTHER)})} == {
         (ONE, "z01-r001-h2"),
         ("z01-r001-h2", ONE),
     }
+    known = [
+        Clue("port-error", f"{OTHER}:beth0", "it had no link"),
+        Clue("mtu", "z01-rtsw001:eth3/1/1", "refused", "z01-r001-h2:beth0"),
+    ]
+    assert looks(broken, known, seating.by_host, ()) == ()
 
 
 def test_lldp_is_read() -> None:

@@ -245,9 +245,9 @@ def send(options: argparse.Namespace) -> int:
     run = 0
     for _ in range(options.repeats):
         for flow, way in zip(flows, ways):  # noqa: B905 - Python 3.9, and both are of the same flows
-            if way["arrived"]:
+            if way["arrived"] and way.get("full"):
                 run += 1
-                tell(**flow.rate(run, options.size if way.get("full") else 1024))
+                tell(**flow.rate(run, options.size))
     for _ in range(TRIES):
         for flow in flows:
             flow.send(flow.packet(b"E", 0, 0))
@@ -297,8 +297,11 @@ def reply(kind: bytes, data: bytes, seen: list[float] | None) -> bytes:
 
 
 def hear(options: argparse.Namespace) -> None:
-    """Tell which switch port the sender's NIC hears by LLDP."""
+    """Tell which switch port the sender's NIC hears by LLDP; without a link it hears nobody."""
     if not options.nic or options.listen <= 0:
+        return
+    if dark(options.nic):
+        tell(nic=options.nic, unheard="no link")
         return
     try:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(LLDP)) as tap:
@@ -312,6 +315,15 @@ def hear(options: argparse.Namespace) -> None:
                     return
     except (OSError, AttributeError) as error:
         tell(nic=options.nic, unheard=str(error))
+
+
+def dark(nic: str) -> bool:
+    """Whether an interface that is switched on has no link."""
+    try:
+        with open(f"/sys/class/net/{nic}/carrier", encoding="ascii") as file:  # noqa: PTH123
+            return file.read().strip() == "0"
+    except OSError:
+        return False  # switched off, or not to be seen
 
 
 def lldp(data: bytes) -> dict[str, str]:
