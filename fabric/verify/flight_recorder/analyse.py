@@ -16,7 +16,7 @@ from fabric.verify.flight_recorder.mismatch import Mismatch, mismatch_of
 from fabric.verify.flight_recorder.model import Analysis, Culprit, Dumps, Group, Joint, Wait
 from fabric.verify.flight_recorder.p2p import transfer_waits
 from fabric.verify.flight_recorder.spans import spans
-from fabric.verify.flight_recorder.waits import lagging, waits_of
+from fabric.verify.flight_recorder.waits import hangs_at, lagging, waits_of
 from fabric.words import counted, verb
 
 _JOINTS = 4  # groups that stall with all their members and are told of, the smallest first
@@ -31,6 +31,8 @@ def analyse(dumps: Dumps) -> Analysis:
     lags = lagging(group for group in groups if not group.p2p) if trusted else {}
     mismatches = [found for group in groups if (found := mismatch_of(group)) is not None]
     culprits = _culprits(waits, joints, unsure, lags, mismatches)
+    hidden = _hidden(dumps, trusted=trusted)
+    culprits = [one for one in culprits if one.cause != "stopped" or hidden.isdisjoint(one.ranks)]
     culprits = _unless_most(culprits, len(dumps.ranks), waits)
     if not culprits and (waits or unsure) and missing:
         culprits = _absent_only(waits + unsure, missing)
@@ -38,7 +40,7 @@ def analyse(dumps: Dumps) -> Analysis:
         world, len(dumps.ranks), sum(dump.entries for dump in dumps.ranks.values()),
         tuple(sorted({dump.version for dump in dumps.ranks.values()}, key=_number)), missing, tuple(dumps.unread),
         len(groups), tuple(dict.fromkeys([*(wait.group for wait in waits or unsure), *(joint.group.label for joint in joints)])),
-        tuple(culprits), tuple(waits or unsure), lags, tuple(_notes(dumps, missing, waits, unsure, trusted=trusted)),
+        tuple(culprits), tuple(waits or unsure), lags, tuple(_notes(dumps, missing, waits, unsure, hidden, trusted=trusted)),
         nameless(dumps) > 0 or not groups,
     )  # fmt: skip
 
@@ -207,7 +209,7 @@ def _who(ranks: tuple[int, ...]) -> str:
 
 
 def _notes(
-    dumps: Dumps, missing: tuple[int, ...], waits: list[Wait], unsure: list[Wait], *, trusted: bool
+    dumps: Dumps, missing: tuple[int, ...], waits: list[Wait], unsure: list[Wait], hidden: set[int], *, trusted: bool
 ) -> Iterable[str]:
     if missing:
         yield f"{counted(len(missing), 'rank')} without a usable dump ({spans(missing)}): a fact about the files, no verdict on the ranks"
@@ -217,5 +219,16 @@ def _notes(
         yield "sends and receives in groups of more than two ranks: the other half may also have ended"
     if old := nameless(dumps):
         yield f"{counted(old, 'dump')} before version 1.2 {verb(old, 'does', 'do')} not say who is in a group: only the default group is judged"
+        if hidden:
+            yield f"evidence not enough: {_who(tuple(hidden))} {verb(len(hidden), 'hangs', 'hang')} in groups whose members are not known"
     if newer := {dump.version for dump in dumps.ranks.values() if _number(dump.version) > (2, 10)}:
         yield f"version {', '.join(sorted(newer))} is newer than 2.10, the newest that is known"
+
+
+def _hidden(dumps: Dumps, *, trusted: bool) -> set[int]:
+    """Ranks that hang in a group that only a number names (before 1.2): whom they wait for is not known."""
+    return {
+        rank
+        for rank, dump in dumps.ranks.items()
+        if any(view.name.startswith("#") and hangs_at(view, trusted=trusted) is not None for view in dump.views)
+    }

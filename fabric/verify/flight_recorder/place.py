@@ -140,6 +140,10 @@ _NEXT: Mapping[Cause, str] = {
     "joint": "ask NCCL RAS (ncclras -v) or read the NCCL logs of these ranks; with TORCH_NCCL_ENABLE_TIMING=1 the next dump says who "
     "began; fabric validate collectives on their hosts finds a slow or dead part",
 }
+_LIMITED = (
+    "give the dumps of all ranks, of a PyTorch whose dumps are of version 1.2 or later; else ask NCCL RAS (ncclras -v) or read the NCCL "
+    "logs"
+)
 _FOUND: Mapping[Cause, str] = {
     "stopped": "it did not call the collective in which others wait, and it waits for nobody",
     "stuck": "its GPU or NIC did not end what others ended",
@@ -186,11 +190,13 @@ def _job(analysis: Analysis) -> Finding:
     ranks = counted(analysis.seen, "rank")
     if analysis.stalled:
         said = f"{counted(len(analysis.stalled), 'group')} {verb(len(analysis.stalled), 'stalls', 'stall')}, and no rank stands out"
-        return Finding("flight-recorder.job", ranks, "unknown", said, expected, _NEXT["joint"])
+        if analysis.limited:
+            said = f"evidence not enough: {said}, and not every group can be judged"
+        action = _LIMITED if analysis.limited else _NEXT["joint"]
+        return Finding("flight-recorder.job", ranks, "unknown", said, expected, action, analysis.notes)
     if analysis.missing or analysis.limited:
-        return Finding(
-            "flight-recorder.job", ranks, "unknown", "no rank is seen to wait; the dumps do not say enough", expected
-        )
+        said = f"evidence not enough: no rank is seen to wait{', and not every group can be judged' if analysis.limited else ''}"
+        return Finding("flight-recorder.job", ranks, "unknown", said, expected, _LIMITED, analysis.notes)
     return Finding(
         "flight-recorder.job",
         ranks,
