@@ -157,14 +157,10 @@ class _Layout:
         zones, ctsws = len(self.plans), self.tops - self.leaves
         width = np.repeat(self.width, self.racks)
         by_zone = self._ports_by_zone(upper)
-        sizes = [
-            [0],
-            width,
-            np.ones(lower.low.size),
-            np.full(ctsws if self.uplinks else 0, self.uplinks),
-            by_zone.ravel(),
-        ]
-        size = np.concatenate(sizes).astype(np.int64)
+        ups = np.full(ctsws if self.uplinks else 0, self.uplinks)
+        size: Ints = np.concatenate([np.zeros(1), width, np.ones(lower.low.size), ups, by_zone.ravel()]).astype(
+            np.int64
+        )
         table = np.zeros((len(self.switches), zones), dtype=np.int32)
         table[: self.leaves] = np.where(width > 0, 1 + np.arange(self.leaves), 0)[:, None]
         down = 1 + self.leaves

@@ -22,6 +22,7 @@ _MIX_1: Final = np.uint32(0x85EBCA6B)
 _MIX_2: Final = np.uint32(0xC2B2AE35)
 _WEYL: Final = 0x9E3779B9
 _WORD: Final = 0xFFFFFFFF
+_UNIT: Final = np.float32(2.0**-20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,10 @@ def flow_keys(src: Ints, dst: Ints, seed: int) -> Words:
     return mix(mix(src.astype(np.uint32) * np.uint32(_WEYL) + salt) ^ dst.astype(np.uint32))
 
 
-def subflow_keys(keys: Words, subflow: int) -> Words:
-    """What stands for the addresses and the queue pair."""
-    return keys + np.uint32((subflow * _WEYL) & _WORD)
+def subflow_keys(keys: Words, first: int, count: int) -> Words:
+    """What stands for the addresses and the queue pair: the keys of subflow `first` of all flows, then those of the next, `count` of them."""
+    step = (np.arange(first, first + count, dtype=np.uint64) * np.uint64(_WEYL)).astype(np.uint32)
+    return (keys[None, :] + step[:, None]).ravel()
 
 
 def tier_salt(level: int, seed: int, policy: HashPolicy) -> int:
@@ -73,8 +75,17 @@ def tier_salt(level: int, seed: int, policy: HashPolicy) -> int:
     return (tier * 0x6C8E9CF5 + seed * 0x2545F491 + 0x5BD1E995) & _WORD
 
 
-def pick(hashed: Words, size: Ints, reduction: Reduction) -> Ints:
-    """A member of each set (0 to size - 1) by its hash."""
-    if reduction == "shift":
-        return ((hashed.astype(np.uint64) * size.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-    return (hashed % size.astype(np.uint32)).astype(np.int64)
+def pick(hashed: Words, size: Ints | int, policy: HashPolicy) -> Ints:
+    """A member of each set (0 to size - 1; sets below 65,536) by the upper 20 bits of its hash: far more than there are members.
+
+    In float32, which holds 24 bits, both are exact to the member. The remainder only differs from the high bits where tiers repeat
+    each other's hash, so elsewhere the cheaper high bits stand for both.
+    """
+    top = (hashed >> np.uint32(12)).astype(np.float32)
+    wide = np.float32(size) if isinstance(size, int) else size.astype(np.float32)
+    if policy.reduction == "shift" or policy.seed_per_tier:
+        top *= wide * _UNIT
+        return top.astype(np.int64)
+    top += np.float32(0.5)
+    turns = (top / wide).astype(np.int32)
+    return ((hashed >> np.uint32(12)).astype(np.int32) - turns * np.asarray(size, dtype=np.int32)).astype(np.int64)

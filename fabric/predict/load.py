@@ -1,56 +1,45 @@
-"""What each channel carries when many flows go at once: a vectorised walk of the forwarding tables, one subflow of every flow at a time."""
+"""What each channel carries when many flows go at once: the sum of the weights of the subflows that the walk leads over it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from fabric.errors import FabricError
-from fabric.predict.hashing import HashPolicy, Words, flow_keys, mix, pick, subflow_keys, tier_salt
-from fabric.predict.loops import loop_error, no_path
-from fabric.predict.net import Floats, Ints, Net
+from fabric.predict.hashing import HashPolicy, Words, flow_keys, subflow_keys
+from fabric.predict.net import Floats, Ints, Net, norm
 from fabric.predict.split import split_loads
+from fabric.predict.walk import MOST_HOPS, SUBFLOWS_AT_ONCE, Part, Plan, walk
 
-MOST_HOPS: Final = 63  # switches on a path; more is a loop (InfiniBand's own limit, and no Clos comes near it)
-FLOWS_AT_ONCE: Final = 1 << 14  # the arrays of one step stay in the processor's cache
-
-
-class Plan(Protocol):
-    """Paths fixed by a controller: `choice[h, f]` is the member that flow f takes at its h-th switch (the leaf is 0); -1 = by hash."""
-
-    @property
-    def choice(self) -> npt.NDArray[np.int32]:
-        """int32 [hops, flows]."""
-        ...
+THREADS: Final = 2  # numpy works on large arrays without the interpreter's lock
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Flows made ready for many walks. `fixed`: loads that no choice changes: NICs. `parts`: places of the flows that leave their leaf,
-    in parts of similar length of way.
-    """
+    """Flows made ready for many walks. `fixed`: loads that no choice changes: those of NICs. `parts`: the flows that leave their leaf."""
 
     net: Net
     src: Ints
     dst: Ints
     weight: Floats
+    even: float | None
     fixed: Floats
-    parts: tuple[Ints, ...]
+    parts: tuple[Part, ...]
 
 
 def flows(net: Net, src: Ints, dst: Ints, weight: Floats | float) -> Flows:
     """Flows from NIC `src[f]` to NIC `dst[f]` of `weight[f]` (1 = the rate of a NIC). FabricError for NICs that are not there."""
     src, dst = np.asarray(src, dtype=np.int64), np.asarray(dst, dtype=np.int64)
-    weights: Floats = np.broadcast_to(np.asarray(weight, dtype=np.float64), src.shape)
+    weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), src.shape).astype(np.float64)
     _known(net, src, dst)
-    fixed: Floats = np.bincount(net.up_of[src], weights, net.channels)
+    fixed = np.bincount(net.up_of[src], weights, net.channels).astype(np.float64)
     fixed += np.bincount(net.down_of[dst], weights, net.channels)
-    far = np.flatnonzero(net.leaf_of[src] != net.groups.home[net.groups.of_nic[dst]])
-    return Flows(net, src, dst, weights, fixed, _parts(net, src, dst, far))
+    even = float(weights[0]) if weights.size and bool((weights == weights[0]).all()) else None
+    return Flows(net, src, dst, weights, even, fixed, _parts(net, src, dst))
 
 
 def link_loads(
@@ -70,10 +59,13 @@ def spray_loads(net: Net, src: Ints, dst: Ints, weight: Floats | float) -> Float
 
 def spread(ready: Flows) -> Floats:
     """`spray_loads` of flows made ready."""
-    every = np.concatenate(ready.parts) if ready.parts else np.zeros(0, dtype=np.int64)
-    net = ready.net
-    starts, targets = net.leaf_of[ready.src[every]], net.groups.of_nic[ready.dst[every]]
-    return ready.fixed + split_loads(net, starts, targets, ready.weight[every], MOST_HOPS)
+    net, total = ready.net, ready.fixed.copy()
+    if ready.parts:
+        start, group, flow = (
+            np.concatenate([getattr(part, name) for part in ready.parts]) for name in ("leaf", "group", "flow")
+        )
+        total += split_loads(net, start, group, ready.weight[flow], MOST_HOPS)
+    return total
 
 
 def loads(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None) -> Floats:
@@ -83,36 +75,75 @@ def loads(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None)
     if policy.kind == "pinned" and plan is None:
         raise FabricError("pinned paths need the path plan of a controller")
     total = ready.fixed.copy()
-    for part in ready.parts:
-        weight = ready.weight[part] / policy.paths
-        even = bool(weight.size) and bool((weight == weight[0]).all())
-        for _, _, places, channel in _walk(ready, part, policy, seed, plan):
-            if even:
-                total += np.bincount(channel, minlength=total.size) * weight[0]
-            else:
-                total += np.bincount(channel, weight[places], total.size)
+    for part, times, keys in _batches(ready, policy, seed):
+        whole = part.tiled(times)
+        pins = None if plan is None else np.tile(plan.choice[:, part.flow], (1, times))
+        weights = None if ready.even is not None else ready.weight[whole.flow] / policy.paths
+        for places, channel in walk(ready.net, whole, keys, policy, seed, pins):
+            _add(
+                total,
+                channel,
+                ready.even,
+                policy.paths,
+                weights if places is None or weights is None else weights[places],
+            )
     return total
+
+
+def seed_norms(ready: Flows, policy: HashPolicy, seeds: Sequence[int], plan: Plan | None = None) -> Floats:
+    """`norm` of the loads of each seed, two seeds at a time."""
+
+    def one(seed: int) -> float:
+        return norm(ready.net, loads(ready, policy, seed, plan))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return np.array(list(pool.map(one, seeds)), dtype=np.float64)
 
 
 def crossing(
     net: Net, src: Ints, dst: Ints, policy: HashPolicy, seed: int, channel: int, plan: Plan | None = None
 ) -> Ints:
-    """The flows (places in `src`) of which a subflow is on the channel."""
+    """The flows (places in `src`) of which a subflow is on the channel. Where switches split, those of 16 subflows by hash."""
     ready = flows(net, src, dst, 1.0)
-    found = [np.flatnonzero((net.up_of[ready.src] == channel) | (net.down_of[ready.dst] == channel))]
     if policy.splits:
-        policy = HashPolicy("e-ecmp", max(16, policy.subflows), True, "mod")  # some of those that may be there
-    for part in ready.parts:
-        for _, _, places, taken in _walk(ready, part, policy, seed, plan):
-            found.append(part[places[taken == channel]])
+        policy = HashPolicy("e-ecmp", max(16, policy.subflows))
+    found = [np.flatnonzero((net.up_of[ready.src] == channel) | (net.down_of[ready.dst] == channel))]
+    found += [flow[taken == channel] for _, flow, taken in paths(ready, policy, seed, plan)]
     return np.unique(np.concatenate(found))
 
 
-def paths(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None) -> Iterator[tuple[int, Ints, Ints]]:
-    """(subflow, flows, channels) of every step between switches: what `max_min` and comparisons with real switches need."""
+def paths(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """(subflows, flows, channels) of every step between switches; the steps of one subflow come in the order of its way."""
+    before: tuple[int, int] = (-1, 0)
+    for part, times, keys in _batches(ready, policy, seed):
+        number = before[1] if before[0] == id(part) else 0
+        before = id(part), number + times
+        whole = part.tiled(times)
+        subflow = np.repeat(np.arange(number, number + times), part.flow.size)
+        pins = None if plan is None else np.tile(plan.choice[:, part.flow], (1, times))
+        for places, channel in walk(ready.net, whole, keys, policy, seed, pins):
+            mine = slice(None) if places is None else places
+            yield subflow[mine], whole.flow[mine], channel
+
+
+def _add(total: Floats, channel: Ints, even: float | None, paths_: int, weights: Floats | None) -> None:
+    """Adds the subflows of a step. They are of one tier mostly, whose channels stand side by side."""
+    low, high = int(channel.min()), int(channel.max()) + 1
+    place = channel - low
+    if even is None:
+        total[low:high] += np.bincount(place, weights, high - low)
+    else:
+        total[low:high] += np.bincount(place, minlength=high - low) * (even / paths_)
+
+
+def _batches(ready: Flows, policy: HashPolicy, seed: int) -> Iterator[tuple[Part, int, Words]]:
+    """(part, how many of its subflows at once, their keys)."""
     for part in ready.parts:
-        for subflow, _, places, channel in _walk(ready, part, policy, seed, plan):
-            yield subflow, part[places], channel
+        keys = flow_keys(ready.src[part.flow], ready.dst[part.flow], seed)
+        most = max(1, SUBFLOWS_AT_ONCE // part.flow.size)
+        for first in range(0, policy.paths, most):
+            times = min(most, policy.paths - first)
+            yield part, times, subflow_keys(keys, first, times)
 
 
 def _known(net: Net, src: Ints, dst: Ints) -> None:
@@ -124,65 +155,18 @@ def _known(net: Net, src: Ints, dst: Ints) -> None:
             raise FabricError(f"{net.nic_name(int(nics[loose[0]]))} has no cable to a switch that is there")
 
 
-def _parts(net: Net, src: Ints, dst: Ints, far: Ints) -> tuple[Ints, ...]:
-    """Flows that have as many switches to pass, so that a step mostly is one for all; in pieces that stay in the cache."""
-    group = net.groups.of_nic[dst[far]]
-    near = net.groups.block[net.groups.of_nic[src[far]]] == net.groups.block[group]
+def _parts(net: Net, src: Ints, dst: Ints) -> tuple[Part, ...]:
+    """Flows that leave their leaf, those that stay in their block apart: they have as many switches to pass, mostly."""
+    start, group = net.leaf_of[src], net.groups.of_nic[dst]
+    far = net.groups.home[group] != start
+    near = net.block_of_switch[start] == net.groups.block[group]
     pieces: list[Ints] = []
-    for part in (far[near], far[~near]):
-        count = -(-part.size // FLOWS_AT_ONCE)
-        pieces += [piece for piece in np.array_split(part, max(1, count)) if piece.size]
-    return tuple(pieces)
+    for flow in (np.flatnonzero(far & near), np.flatnonzero(far & ~near)):
+        count = -(-flow.size // SUBFLOWS_AT_ONCE)
+        pieces += [piece for piece in np.array_split(flow, max(1, count)) if piece.size]
+    return tuple(Part.of(net, piece, start[piece], group[piece]) for piece in pieces)
 
 
-def _walk(
-    ready: Flows, part: Ints, policy: HashPolicy, seed: int, plan: Plan | None
-) -> Iterator[tuple[int, int, Ints, Ints]]:
-    """(subflow, hop, places in the part, channels) of every step from switch to switch."""
-    net = ready.net
-    src, dst = ready.src[part], ready.dst[part]
-    keys = flow_keys(src, dst, seed)
-    group, start = net.groups.of_nic[dst], net.leaf_of[src]
-    pins = None if plan is None else plan.choice[:, part]
-    for subflow in range(policy.paths):
-        yield from _one(net, group, start, subflow_keys(keys, subflow), policy, seed, pins, subflow)
-
-
-def _one(
-    net: Net, group: Ints, start: Ints, keys: Words, policy: HashPolicy, seed: int,
-    pins: npt.NDArray[np.int32] | None, subflow: int,
-) -> Iterator[tuple[int, int, Ints, Ints]]:  # fmt: skip
-    tables = net.tables
-    home = net.groups.home[group]
-    places, at = np.arange(start.size), start
-    for hop in range(MOST_HOPS):
-        chosen = net.look_up(at, group)
-        size = tables.size[chosen]
-        if not size.all():
-            lost = int(np.flatnonzero(size == 0)[0])
-            raise no_path(net, int(at[lost]), int(group[lost]))
-        member = _member(net, at, keys, size, policy, seed)
-        if pins is not None and hop < pins.shape[0]:
-            fixed = pins[hop, places]
-            member = np.where(fixed >= 0, fixed % size, member)
-        channel = tables.members[tables.start[chosen] + member]
-        yield subflow, hop, places, channel
-        at = net.target[channel]
-        left = at != home
-        if not left.any():
-            return
-        if not left.all():
-            places, at, group, home, keys = places[left], at[left], group[left], home[left], keys[left]
-    raise loop_error(net, int(group[0]), int(at[0]))
-
-
-def _member(net: Net, at: Ints, keys: Words, size: Ints, policy: HashPolicy, seed: int) -> Ints:
-    """The member that the hash of each flow picks at its switch."""
-    if int(size.max()) == 1:
-        return np.zeros(size.size, dtype=np.int64)
-    levels = net.level[at]
-    low, high = int(levels.min()), int(levels.max())
-    if low == high or not policy.seed_per_tier:
-        return pick(mix(keys ^ np.uint32(tier_salt(low, seed, policy))), size, policy.reduction)
-    salts = np.array([tier_salt(level, seed, policy) for level in range(low, high + 1)], dtype=np.uint32)
-    return pick(mix(keys ^ salts[levels - low]), size, policy.reduction)
+__all__ = [
+    "Flows", "HashPolicy", "Plan", "crossing", "flows", "link_loads", "loads", "paths", "seed_norms", "spray_loads", "spread",
+]  # fmt: skip

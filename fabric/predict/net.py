@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,9 @@ class Net:
     `leaf_of`, `up_of`, `down_of`: leaf switch and channels of each NIC; -1 for one without a cable.
     """
 
+    SIZE_BITS: ClassVar = 16
+    SIZE_MASK: ClassVar = (1 << 16) - 1
+
     switches: tuple[str, ...]
     level: npt.NDArray[np.int8]
     hosts: tuple[str, ...]
@@ -88,6 +91,40 @@ class Net:
     def channels(self) -> int:
         """Number of channels."""
         return int(self.source.size)
+
+    # --- what the walk asks for again and again
+    @cached_property
+    def packed(self) -> Ints:
+        """Of each set: first member << SIZE_BITS | members."""
+        return (self.tables.start << self.SIZE_BITS) | self.tables.size
+
+    @cached_property
+    def target_of_member(self) -> Ints:
+        """Where each member leads."""
+        return self.target[self.tables.members]
+
+    @cached_property
+    def _shift(self) -> int | None:
+        """What turns the index of a member into its channel by addition, where members stand in the order of the channels."""
+        members = self.tables.members
+        first = int(members[0]) if members.size else 0
+        return first if bool((members == first + np.arange(members.size)).all()) else None
+
+    def channel_of(self, member: Ints) -> Ints:
+        """The channels of members."""
+        return self.tables.members.take(member) if self._shift is None else member + self._shift
+
+    @cached_property
+    def levels_sorted(self) -> bool:
+        """Whether the switches stand in the order of their tiers."""
+        return bool((np.diff(self.level) >= 0).all())
+
+    @cached_property
+    def block_of_switch(self) -> Ints:
+        """The block of the groups at home at a switch; -1 for one without."""
+        found = np.full(len(self.switches), -1, dtype=np.int64)
+        found[self.groups.home] = self.groups.block
+        return found
 
     @property
     def set_start(self) -> Ints:
