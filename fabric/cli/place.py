@@ -75,8 +75,10 @@ def _busy(path: Path, cluster: Cluster | SubnetCluster) -> set[str]:
         content = read_regular(str(path), _LARGEST)
     except OSError as error:
         raise cannot("read", path, error) from error
-    if content is None:
-        raise FabricError(f"cannot read {path}: larger than {_LARGEST >> 20} MiB")
+    if content is None or len(content) > _LARGEST:
+        raise FabricError(
+            f"cannot read {path}: {'no such file' if content is None else f'larger than {_LARGEST >> 20} MiB'}"
+        )
     known, found = {plan.name for plan in rows_of(cluster)}, set[str]()
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         text = line.partition("#")[0].strip()

@@ -170,5 +170,5 @@ def _shares(site: Site, free: Sequence[Spot], chosen: Sequence[Spot]) -> Iterato
         zones.setdefault(spot.levels[site.zone_level], []).append(spot)
     for key, spots in zones.items():
         racks = _sizes(spot.levels for spot in spots)
-        whole = sum(count == site.size[rack] for rack, count in racks.items())
+        whole = sum(count == site.size.get(rack) for rack, count in racks.items())
         yield Share(site.zone_name.format(key), len(spots), room[key,], len(racks), whole)
