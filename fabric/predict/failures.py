@@ -24,11 +24,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What is not there: switches, channels (both directions of a cable); `blind` switches have lost ways by themselves."""
+    """What is not there: switches, channels (both directions of a cable)."""
 
     switches: tuple[int, ...] = ()
     channels: tuple[int, ...] = ()
-    blind: tuple[int, ...] = ()
 
 
 def without(net: Net, failures: Sequence[str]) -> Net:
@@ -140,8 +139,6 @@ class _Pruner:
             before = row == NO_PATH
             self._reduce(row, np.ones(row.size, dtype=np.bool_), self.cut)
             self._note(empty, switch, (row == NO_PATH) & ~before)
-        for switch in self.gone.blind:
-            self._note(empty, switch, self._row(switch) == NO_PATH)
         return empty
 
     def _withdraw(self, holes: dict[int, Bools]) -> dict[int, Bools]:

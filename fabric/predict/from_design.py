@@ -36,16 +36,19 @@ def fabric_net(fabric: Fabric) -> Net:
     plan = _Layout(fabric)
     net = plan.net()
     planned = [index for index, switch in enumerate(plan.switches) if switch.state == "planned"]
-    drained = [i for i, s in enumerate(plan.switches) if s.state == "drained" and s.role != "rtsw"]
-    blind = plan.blind()
-    if planned or blind:
-        net = prune(net, Gone(switches=tuple(planned), blind=blind), strict=False)
-    if not drained:
-        return net
-    try:
-        return prune(net, Gone(switches=tuple(drained)))
-    except FabricError:
-        return net  # nothing else leads somewhere, so the drained ones forward on
+    if planned:
+        net = prune(net, Gone(switches=tuple(planned)), strict=False)
+    return _drained(net, plan.drained())
+
+
+def _drained(net: Net, tiers: list[tuple[int, ...]]) -> Net:
+    """The network without the drained switches of each tier; where they are the only way, they forward on."""
+    for gone in tiers:
+        try:
+            net = prune(net, Gone(switches=gone))
+        except FabricError:
+            continue
+    return net
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,6 @@ class _Layout:
         self.zone_of_ctsw = np.repeat(np.arange(len(self.plans)), self.width)
         self.plane = np.array([switch.plane for switch in ctsws], dtype=np.int64)
         ctsw = fabric.spec.roce.ctsw
-        self.planes = fabric.wiring.planes if fabric.wiring is not None else 1
         self.leaf_of_host: list[int] = []
         self.uplinks = ctsw.uplinks if ctsw is not None and fabric.wiring is not None else 0
 
@@ -103,11 +105,13 @@ class _Layout:
             label=_Labels(self, hosts, lower, upper),
         )  # fmt: skip
 
-    def blind(self) -> tuple[int, ...]:
-        """CTSWs that have no way to some zone, as it has none in their plane."""
-        lacking = [set(self.plane.tolist()) - {switch.plane for switch in tier} for tier in self.spines]
-        empty = set().union(*lacking) if self.uplinks else set()
-        return tuple(self.leaves + index for index, plane in enumerate(self.plane.tolist()) if plane in empty)
+    def drained(self) -> list[tuple[int, ...]]:
+        """Drained CTSWs of each zone, then drained ATSWs. A drained RTSW is the only way to its rack."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for index, switch in enumerate(self.switches):
+            if switch.state == "drained" and switch.role != "rtsw":
+                found.setdefault((switch.role, switch.zone), []).append(index)
+        return [tuple(numbers) for numbers in found.values()]
 
     def _hosts(self) -> tuple[list[str], Ints]:
         """Hosts that are there, and the number of the RTSW of each."""
@@ -166,8 +170,7 @@ class _Layout:
         down = 1 + self.leaves
         up = down + lower.low.size
         if self.uplinks:
-            planes = np.array([[any(s.plane == p for s in tier) for tier in self.spines] for p in range(self.planes)])
-            table[self.leaves : self.tops] = (up + np.arange(ctsws))[:, None] * planes[self.plane]
+            table[self.leaves : self.tops] = (up + np.arange(ctsws))[:, None]
             tops = (up + ctsws + np.arange(by_zone.size)).reshape(by_zone.shape)
             table[self.tops :] = np.where(by_zone > 0, tops, 0)
         racks = self.racks[self.zone_of_ctsw]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from fabric.errors import FabricError
-from fabric.predict.net import NO_PATH, Net
+from fabric.predict.net import NO_PATH, Ints, Net
 from fabric.words import counted
+
+_CELLS = 1 << 20  # switch x group looked at together
 
 
 def cycle_towards(net: Net, group: int, start: int) -> list[int] | None:
@@ -54,6 +57,55 @@ def loop_error(net: Net, group: int, start: int) -> FabricError:
         f"a routing loop of {counted(len(cycle) - 1, 'switch')} on the way to {to}: {way}",
         hint="compare the routes of these switches with the design: `fabric validate routing`",
     )
+
+
+def check(net: Net) -> None:
+    """FabricError unless every leaf with NICs reaches every other one by whatever choice; it names the loop, or who has no path."""
+    groups = net.groups
+    leaves = np.unique(net.leaf_of[net.leaf_of >= 0])
+    wide = max(1, _CELLS // len(net.switches))
+    for first in range(0, groups.home.size, wide):
+        group = np.arange(first, min(first + wide, groups.home.size))
+        arrives = _arrives(net, group)[leaves]
+        if not arrives.all():
+            leaf, place = (int(found[0]) for found in np.nonzero(~arrives))
+            raise _why(net, int(leaves[leaf]), int(group[place]))
+
+
+def _arrives(net: Net, group: Ints) -> npt.NDArray[np.bool_]:
+    """[switch, group]: whether all ways from a switch arrive. Begins at the homes and goes back."""
+    tables, switches = net.tables, len(net.switches)
+    good = np.zeros((switches, group.size), dtype=np.bool_)
+    good[net.groups.home[group], np.arange(group.size)] = True
+    at, place = np.nonzero(~good)
+    chosen = net.look_up(at, group[place])
+    for _ in range(switches):
+        size = tables.size[chosen]
+        ends = np.cumsum(size)
+        member = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(tables.start[chosen] - (ends - size), size)
+        wrong = ~good[net.target[tables.members[member]], np.repeat(place, size)]
+        bad = np.bincount(np.repeat(np.arange(at.size), size)[wrong], minlength=at.size) > 0
+        new = (size > 0) & ~bad
+        if not new.any():
+            break
+        good[at[new], place[new]] = True
+        at, place, chosen = at[~new], place[~new], chosen[~new]
+    return good
+
+
+def _why(net: Net, leaf: int, group: int) -> FabricError:
+    """Why traffic from a leaf to a group need not arrive: a loop, or a switch on the way without a path."""
+    if cycle_towards(net, group, leaf) is not None:
+        return loop_error(net, group, leaf)
+    seen, todo = {leaf}, [leaf]
+    while todo:
+        at = todo.pop()
+        after = _after(net, group, at)
+        if not after and at != int(net.groups.home[group]):
+            return no_path(net, at, group)
+        todo += [switch for switch in after if switch not in seen]
+        seen.update(after)
+    return no_path(net, leaf, group)
 
 
 def no_path(net: Net, switch: int, group: int) -> FabricError:

@@ -90,16 +90,16 @@ def walk(
     raise loop_error(net, int(group[0]), int(at[0]))
 
 
-def _sets(net: Net, at: Ints, block: Ints, place: Ints) -> Ints:
+def _sets(net: Net, at: Ints, block: Ints, place: Ints) -> npt.NDArray[np.int32]:
     """`Net.look_up`, without questions."""
     tables = net.tables
-    found: Ints = tables.table.ravel().take(at * tables.table.shape[1] + block)
-    if found.size and int(found.min()) < 0:
+    found: npt.NDArray[np.int32] = tables.table.ravel().take(at * tables.table.shape[1] + block)
+    if int(found.min()) < 0:
         if int(found.max()) < 0:
             found = tables.dense.take(place - 1 - found)
-            return found
-        dense = np.flatnonzero(found < 0)
-        found[dense] = tables.dense.take(place.take(dense) - 1 - found.take(dense))
+        else:
+            dense = np.flatnonzero(found < 0)
+            found[dense] = tables.dense.take(place.take(dense) - 1 - found.take(dense))
     return found
 
 
