@@ -118,7 +118,7 @@ def _spreads(now: Asked) -> list[tuple[str, str, Asked]]:
     rho, links = utilisation(now.net, spread(steps[0].ready))
     wanted = queue_pairs_for(rho, spread_of(links))
     pairs = 1 << (max(16, wanted) - 1).bit_length() if wanted is not None and wanted <= MOST_PAIRS else None
-    key = "hosts.nccl.NCCL_IB_QPS_PER_CONNECTION"
+    key = "hosts.nccl.qps"
     if case.hash == "ecmp":
         chosen = max(pairs or 16, case.qps)
         found.append(

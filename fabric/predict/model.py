@@ -9,6 +9,7 @@ from typing import Final, Literal
 Collective = Literal["all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send_recv"]
 Algorithm = Literal["ring", "tree", "recursive"]
 Placement = Literal["rack", "zone", "random", "given"]
+Far = Literal["small", "large"]
 Hash = Literal["ecmp", "e-ecmp", "dlb", "spray", "pinned"]
 
 BIAS: Final = "an upper bound: head-of-line blocking, congestion control, PCIe and stragglers are not modelled; measured values lie below"
@@ -40,7 +41,7 @@ class Case:
     seeds: int = 20
     failures: tuple[str, ...] = ()
     seed_per_tier: bool = True
-    far: Literal["small", "large"] = "small"
+    far: Far = "small"
 
     @property
     def subflows(self) -> int:
