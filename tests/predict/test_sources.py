@@ -10,7 +10,6 @@ import pytest
 
 from fabric.design.load import load_cluster
 from fabric.design.seats import Seating
-from fabric.errors import FabricError
 from fabric.predict.failures import without
 from fabric.predict.from_design import design_net
 from fabric.predict.from_fibs import Fib, fib_net, fib_of
