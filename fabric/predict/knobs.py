@@ -1,0 +1,244 @@
+"""What can be turned to raise the bandwidth of a collective, where the spec says it, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, gcd, log2
+
+from fabric.design.fabric import Fabric
+from fabric.predict.model import Case, Hash, Placement
+from fabric.words import counted
+
+Path = tuple[str | int, ...]
+MOST_QPS = 128
+"""NCCL_IB_QPS_PER_CONNECTION's largest value (catalog, nccl.yaml); beyond 16 nothing is published, and `fabric check` says so."""
+CHANNELS = 4
+"""Channels a NIC that are tried, as a multiple of those today: each takes multiprocessors of the GPU from the computation (our bound)."""
+FACTORS = (1.125, 1.25, 1.5, 1.75, 2.0)
+"""More uplinks that are tried, as multiples of those declared: Meta published 1.125 (18 of 16) and 2 (performance-model.md, 1a, 3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A value of the spec: its path, what it is, what it becomes."""
+
+    path: Path
+    before: int | str
+    after: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """More uplinks: `tiers` of rtsw and ctsw, the spec edits that declare them, and the cables and switches that this adds."""
+
+    tiers: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    cables: int
+    switches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """A setting of everything that is searched. `qps` per connection, `channels` per NIC; `wider` None: the uplinks as declared."""
+
+    hash: Hash
+    qps: int
+    channels: int
+    placement: Placement
+    seed_per_tier: bool
+    wider: Wider | None = None
+
+    def of(self, case: Case, seeds: int | None = None) -> Case:
+        """The case with these."""
+        placement = case.placement if case.hosts else self.placement
+        return replace(
+            case, hash=self.hash, qps=self.qps, channels=self.channels, placement=placement, seed_per_tier=self.seed_per_tier,
+            seeds=case.seeds if seeds is None else seeds,
+        )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """In short: `rack order, e-ecmp, 16 QPs`."""
+        flows = "" if self.hash in ("ecmp", "pinned") else f", {counted(self.qps, 'QP')}"
+        channels = f" x {counted(self.channels, 'channel')}" if self.channels > 1 and flows else ""
+        seeds = "" if self.seed_per_tier else ", tiers hash alike"
+        wide = (
+            "".join(f", {edit.after} {edit.path[-2]}.{edit.path[-1]}" for edit in self.wider.edits)
+            if self.wider
+            else ""
+        )
+        return f"{self.placement} order, {self.hash}{flows}{channels}{seeds}{wide}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cost:
+    """What a setting costs more than the declared one, the dearest first; compared from there down.
+
+    Cables to buy, pull and power; a new order of ranks (the scheduler's or launcher's business); doublings of channels and of queue pairs
+    (memory and caches of the NICs); settings of switches, which are free but not nothing.
+    """
+
+    cables: int = 0
+    order: int = 0
+    channels: float = 0.0
+    qps: float = 0.0
+    settings: int = 0
+
+    @property
+    def text(self) -> str:
+        """In words; "nothing" for no change."""
+        said = [
+            (self.cables, counted(self.cables, "cable")),
+            (self.order, "an order of ranks"),
+            (self.channels, f"{2**self.channels:g} times the channels"),
+            (self.qps, f"{2**self.qps:g} times the queue pairs"),
+            (self.settings, counted(self.settings, "free setting")),
+        ]
+        return ", ".join(text for value, text in said if value) or "nothing"
+
+
+def cost(start: Knobs, knobs: Knobs) -> Cost:
+    """What it takes to get from `start` to `knobs`."""
+    return Cost(
+        cables=knobs.wider.cables if knobs.wider else 0,
+        order=int(knobs.placement != start.placement),
+        channels=log2(knobs.channels / start.channels),
+        qps=log2(knobs.qps / start.qps),
+        settings=int(knobs.hash != start.hash) + int(knobs.seed_per_tier != start.seed_per_tier),
+    )
+
+
+def declared(fabric: Fabric, *, channels: int = 1, placement: Placement | None = None) -> Knobs:
+    """The knobs as the spec has them; `placement` where it is known better."""
+    spec = fabric.spec
+    return Knobs(
+        hash=spec.load_balancing.method,
+        qps=_qps(fabric),
+        channels=channels,
+        placement=placement or declared_order(fabric),
+        seed_per_tier=not _alike(fabric),
+    )
+
+
+def _qps(fabric: Fabric) -> int:
+    own = fabric.spec.hosts.nccl.overrides.get("NCCL_IB_QPS_PER_CONNECTION", "")
+    return int(own) if own.isdecimal() and int(own) else fabric.spec.hosts.nccl.qps
+
+
+def declared_order(fabric: Fabric) -> Placement:
+    """How ranks stand by what the spec says of the scheduler: Slurm with ranks by switch or block follows the fabric, Slurm without packs
+    zones, and of no scheduler nothing is known.
+    """
+    scheduler = fabric.spec.scheduler
+    if scheduler is None:
+        return "random"
+    return "rack" if {"SwitchAsNodeRank", "BlockAsNodeRank"} & set(scheduler.parameters) else "zone"
+
+
+def seeds_settable(fabric: Fabric) -> bool:
+    """Whether each pair of neighbouring tiers has a side whose hash seed can be set: EOS has no evidenced command for it."""
+    return not any(_eos(fabric, lower) and _eos(fabric, upper) for lower, upper in _pairs(fabric))
+
+
+def _pairs(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    if fabric.spec.roce.ctsw is not None and fabric.spec.roce.atsw is not None:
+        yield from (("rtsw", "ctsw"), ("ctsw", "atsw"))
+
+
+def _eos(fabric: Fabric, tier: str) -> bool:
+    backend = fabric.spec.roce
+    if tier == "rtsw":
+        return any(plan.profile.nos == "eos" for plan in fabric.zones.values())
+    box = backend.ctsw if tier == "ctsw" else backend.atsw
+    return box is not None and box.nos == "eos"
+
+
+def _alike(fabric: Fabric) -> bool:
+    """Whether two neighbouring tiers have the same declared seed. Two of EOS may differ or not: `fabric check` warns, no seed is known."""
+    seeds = fabric.spec.load_balancing.seeds
+    return any(getattr(seeds, lower) == getattr(seeds, upper) for lower, upper in _pairs(fabric))
+
+
+def flow_steps(start: Knobs) -> list[tuple[int, int]]:
+    """(queue pairs, channels) from the declared ones upwards, cheapest first: doubled queue pairs, then channels too."""
+    qps = [start.qps]
+    while qps[-1] < MOST_QPS:
+        qps.append(min(MOST_QPS, 1 << qps[-1].bit_length()))
+    more = [(qps[-1], start.channels * factor) for factor in (2, CHANNELS)]
+    return [(value, start.channels) for value in qps] + more
+
+
+def widenings(fabric: Fabric, over: Iterable[str]) -> list[Wider]:
+    """More uplinks on the tiers that ask for more than they have, fewest cables first; the next size that is coprime with the tier
+    above is among them. Whether ports and room for growth allow them is told by the design.
+    """
+    kinds = [kind for kind in ("rtsw", "ctsw") if kind in set(over)]
+    made = {wider.edits: wider for factor in (0.0, *FACTORS) if (wider := _wider(fabric, kinds, factor)).edits}
+    return sorted(made.values(), key=lambda wider: wider.cables)
+
+
+def _wider(fabric: Fabric, kinds: Sequence[str], factor: float) -> Wider:
+    backend, edits, cables, switches = fabric.spec.roce, list[Edit](), 0, 0
+    extra = {
+        plan.profile_name: _more(plan.profile.uplinks, factor, backend.ctsw.uplinks if backend.ctsw else 1)
+        for plan in fabric.zones.values()
+    }
+    if "rtsw" in kinds:
+        for name, uplinks in extra.items():
+            edits.append(
+                Edit(("backend", "rack_profiles", name, "uplinks"), backend.rack_profiles[name].uplinks, uplinks)
+            )
+        for plan in fabric.zones.values():
+            more = extra[plan.profile_name] - plan.profile.uplinks
+            cables += more * (plan.racks + (backend.ctsw.uplinks if backend.ctsw else 0))
+            switches += more
+    if "ctsw" in kinds and backend.ctsw is not None and backend.atsw is not None:
+        box, atsw = backend.ctsw, backend.atsw
+        parallel = max(1, box.uplinks // atsw.count)
+        wide = _more(box.uplinks, factor, max(plan.profile.uplinks for plan in fabric.zones.values()))
+        count = ceil(wide / parallel)
+        edits.append(Edit(("backend", "ctsw", "uplinks"), box.uplinks, count * parallel))
+        edits.append(Edit(("backend", "atsw", "count"), atsw.count, count))
+        ctsws = sum(
+            extra[plan.profile_name] if "rtsw" in kinds else plan.profile.uplinks for plan in fabric.zones.values()
+        )
+        cables += ctsws * (count * parallel - box.uplinks)
+        switches += (count - atsw.count) * atsw.planes
+    return Wider(tuple(kinds), tuple(edit for edit in edits if edit.after != edit.before), cables, switches)
+
+
+def _more(now: int, factor: float, other: int) -> int:
+    """So many times, rounded up; with factor 0 the next number that has no divisor in common with the tier beside it."""
+    if factor:
+        return ceil(now * factor)
+    return next(value for value in range(now + 1, 2 * now + other + 2) if gcd(value, other) == 1)
+
+
+def seed_edits(fabric: Fabric) -> tuple[Edit, ...]:
+    """Hash seeds that differ from tier to tier."""
+    seeds, edits, below = fabric.spec.load_balancing.seeds, list[Edit](), None
+    for tier in ("rtsw", "ctsw", "atsw"):
+        value: int = getattr(seeds, tier)
+        chosen = value if value != below else (value + 1) % (1 << 31)
+        if chosen != value:
+            edits.append(Edit(("load_balancing", "seeds", tier), value, chosen))
+        below = chosen
+    return tuple(edits)
+
+
+def edits_of(fabric: Fabric, start: Knobs, knobs: Knobs) -> tuple[Edit, ...]:
+    """The spec edits that turn the knobs: what they are, and what they become. An order of ranks and channels have no key of their own."""
+    found = list(knobs.wider.edits) if knobs.wider else []
+    if knobs.qps != start.qps:
+        overrides = fabric.spec.hosts.nccl.overrides
+        key = "NCCL_IB_QPS_PER_CONNECTION"
+        if key in overrides:
+            found.append(Edit(("hosts", "nccl", "overrides", key), overrides[key], str(knobs.qps)))
+        else:
+            found.append(Edit(("hosts", "nccl", "qps"), start.qps, knobs.qps))
+    if knobs.hash != start.hash:
+        found.append(Edit(("load_balancing", "method"), start.hash, knobs.hash))
+    if knobs.seed_per_tier and not start.seed_per_tier:
+        found += seed_edits(fabric)
+    return tuple(found)
