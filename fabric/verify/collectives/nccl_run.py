@@ -177,13 +177,17 @@ def measurement_of(
     rails: tuple[int, ...] | None = None,
     test: str = "",
     source: str = "",
+    whole: bool = True,
 ) -> Measurement:
     """All repeats of one run as a measurement: bus bandwidth of each at the largest size, never the average over sizes.
 
     `hosts`, `rails`, `test`: of whoever started it; else what the run says of itself. Wrong or out-of-bounds data, a failure,
     or an end in the middle make it `broken`; a run that printed neither row nor devices, or says that it never began, was `unmade`.
+    `whole`: the text is all that it printed. Of a file that is not known: one that ends in the middle may be cut off, or still be written.
     """
     repeats = (runs,) if isinstance(runs, NcclRun) else tuple(runs)
+    if not whole:  # what is whole counts
+        repeats = tuple(run for run in repeats if not _cut(run)) or repeats
     first = repeats[0] if repeats else None
     size = max((run.largest for run in repeats), default=0)
     told = Measurement(
@@ -200,7 +204,7 @@ def measurement_of(
         return replace(
             told, state="unmade", reason="its list of devices is not whole: which hosts took part is not known"
         )
-    judged = [_judge(run, size) for run in repeats] or [("unmade", "nothing was printed")]
+    judged = [_judge(run, size, whole=whole) for run in repeats] or [("unmade", "nothing was printed")]
     for state in ("broken", "unmade"):
         reasons = [reason for found, reason in judged if found == state]
         if reasons:
@@ -213,7 +217,13 @@ def _values(run: NcclRun, size: int) -> list[float]:
     return [row.busbw for row in run.rows if row.size == size and row.busbw is not None]
 
 
-def _judge(run: NcclRun, size: int) -> tuple[State, str]:
+def _cut(run: NcclRun) -> bool:
+    """Whether a run does nothing worse than to end in the middle."""
+    data = bool(run.wrong) or (run.out_of_bounds is not None and not run.out_of_bounds[1])
+    return not (run.ended or run.failures or data)
+
+
+def _judge(run: NcclRun, size: int, *, whole: bool) -> tuple[State, str]:
     """The state of one repeat, and why."""
     if run.wrong:
         return "broken", f"{counted(run.wrong, 'element')} with wrong data"
@@ -225,6 +235,8 @@ def _judge(run: NcclRun, size: int) -> tuple[State, str]:
         return "unmade", (never or run.failures or ("it printed no result",))[0]
     if run.failures:
         return "broken", run.failures[0]
+    if not run.ended and not whole:
+        return "unmade", "it ends before its last lines: cut off, still running, or it hung"
     if not run.ended:
         return "broken", "it ended before its last lines"
     if run.unreadable and (not run.rows or not run.asked or run.largest < run.asked * NEAR):

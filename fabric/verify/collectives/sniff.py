@@ -201,6 +201,7 @@ def _grouped(runs: Sequence[NcclRun], seating: Seating | None, stage: Stage | No
                 repeats,
                 stage=stage or stage_of(hosts, repeats[0].rails, seating),
                 hosts=hosts if all(run.listed for run in repeats) else (),
+                whole=False,
             )
         )
     return tuple(found)

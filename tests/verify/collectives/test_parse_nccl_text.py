@@ -248,6 +248,14 @@ def test_one_broken_repeat_of_three_is_broken() -> None:
     cut = parse_nccl_text("\n".join(samples.text_of("all_reduce", HOSTS, 8, ROWS)[:-5]) + "\n", source="x")
     measured = measurement_of((good, cut, good), stage="pairs")
     assert (measured.state, measured.reason) == ("broken", "1 of 3 repeats: it ended before its last lines")
+    assert (
+        measurement_of((good, cut, good), stage="pairs", whole=False).state == "ok"
+    )  # a file may be cut off: that blames nobody
+    alone = measurement_of(cut, stage="pairs", whole=False)
+    assert (alone.state, alone.reason) == (
+        "unmade",
+        "it ends before its last lines: cut off, still running, or it hung",
+    )
     assert measurement_of((), stage="pairs").state == "unmade"
 
 
