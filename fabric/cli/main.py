@@ -37,6 +37,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Which hosts a job should get, and the order of its ranks: hostfile, Slurm, torchrun.",
     ),
     "plan": ("fabric.cli.plan:plan", "What would change, grouped over devices."),
+    "predict": (
+        "fabric.cli.predict:predict",
+        "What collectives will reach by message size, where bandwidth goes, and what would help first.",
+    ),
     "render": ("fabric.cli.render:render", "Write every device's configuration files."),
     "report": ("fabric.cli.report:report", "One HTML page of what was found: faults drawn, bandwidth map, findings."),
     "runs": ("fabric.cli.runs:runs", "What was applied: list, show, resume, roll back."),
