@@ -10,9 +10,6 @@ from collections.abc import Collection, Iterable
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.stages import Group, Seats
 
-STOPPED = "is stopped (state T)"
-"""What a clue says of a process that somebody or something has stopped."""
-
 MOST_PAIRS = 16
 """Pairs of hosts that are looked at: a fault shows in the first few, and each is two runs a rail (our choice)."""
 
@@ -22,12 +19,12 @@ def looks(
 ) -> tuple[Group, ...]:
     """Flows in both directions on every common rail of each pair that broke off and was not looked at: `done` are the pairs that were.
 
-    Only where addresses answer: none on InfiniBand. And none for hosts of which is known why: no link, a smaller MTU, a stopped process.
+    Only where addresses answer: none on InfiniBand. And none for hosts of which is known why: no link, a smaller MTU, a process that is stopped or says nothing.
     """
     known = {
         place.partition(":")[0]
         for clue in clues
-        if clue.kind in ("port-error", "mtu") or STOPPED in clue.text
+        if clue.kind in ("port-error", "mtu", "hang")
         for place in (clue.where, clue.peer)
     }
     pairs: dict[tuple[str, str], None] = {}

@@ -235,16 +235,17 @@ def _judge(run: NcclRun, size: int, *, whole: bool) -> tuple[State, str]:
         return "unmade", (never or run.failures or ("it printed no result",))[0]
     if run.failures:
         return "broken", run.failures[0]
-    if not run.ended and not whole:
-        return "unmade", "it ends before its last lines: cut off, still running, or it hung"
     if not run.ended:
-        return "broken", "it ended before its last lines"
+        return ("broken", "it ended before its last lines") if whole else ("unmade", CUT)
     if run.unreadable and (not run.rows or not run.asked or run.largest < run.asked * NEAR):
         return "unmade", f"{counted(run.unreadable, 'row')} could not be read: mixed with other lines on the way"
     if run.largest < size:
         return "broken", f"it reached {run.largest:,} of {size:,} bytes"
     return "ok", ""
 
+
+CUT = "it ends before its last lines: cut off, still running, or it hung"
+"""Of a file: which of these it is, it does not say."""
 
 NEVER_BEGAN = (
     "invalid number of gpus", "command not found", "no such file", "unable to launch", "not enough slots", "permission denied",

@@ -14,7 +14,6 @@ from fabric.errors import FabricError
 from fabric.verify.collectives.engines import Task
 from fabric.verify.collectives.flows import read_flows
 from fabric.verify.collectives.launcher_lines import lines_of, untag
-from fabric.verify.collectives.looks import STOPPED
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
 from fabric.verify.collectives.parse_dcgm import parse_dcgmi
@@ -117,7 +116,7 @@ def _silent(task: Task, text: str) -> Iterator[Clue]:
             spoke.add(int(match[1]))
             waiting.add(int(match[1]))
             if match[3].endswith("state T"):
-                yield Clue("hang", match[2], f"the process of rank {match[1]} {STOPPED}", source=task.what)
+                yield Clue("hang", match[2], f"the process of rank {match[1]} is stopped (state T)", source=task.what)
         elif match := _DONE.search(line.text):
             spoke.add(int(match[1]))
         elif match := _DARK.search(line.text):
