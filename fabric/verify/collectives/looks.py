@@ -19,7 +19,8 @@ def looks(
 ) -> tuple[Group, ...]:
     """Flows in both directions on every common rail of each pair that broke off and was not looked at: `done` are the pairs that were.
 
-    Only where addresses answer: none on InfiniBand. And none for hosts of which is known why: no link, a smaller MTU, a process that is stopped or says nothing.
+    Only where addresses answer: none on InfiniBand. And none for hosts of which is known why: no link, a smaller MTU, a process that is
+    stopped or says nothing.
     """
     known = {
         place.partition(":")[0]
