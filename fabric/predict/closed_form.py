@@ -12,13 +12,16 @@ from fabric.predict.runs import Asked
 def analytic(asked: Asked, spread: Floats) -> float | None:
     """Median norm (0 to 1) by the maximum of binomials. `spread`: mean load of each channel.
 
-    None where it does not apply: several phases, paths that are no choice by hash, or one hash for all tiers.
+    None where it does not apply: several phases, flows of different size, paths that are no choice by hash, or one hash for all tiers.
     """
     policy = asked.policy()
     pattern, _, steps = asked.steps(0)
     if len(pattern.phases) != 1 or policy.kind not in ("ecmp", "e-ecmp") or not policy.seed_per_tier:
         return None
-    unit = float(steps[0].phase.weight[0]) / policy.paths
+    weight = steps[0].phase.weight
+    if not (weight == weight[0]).all():
+        return None
+    unit = float(weight[0]) / policy.paths
     between = (asked.net.source >= 0) & (asked.net.target >= 0)
     ends = float(np.max((spread / asked.net.capacity)[~between], initial=0.0))
     expected = spread[between] / unit

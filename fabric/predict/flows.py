@@ -7,7 +7,7 @@ NIC n is host x rails + rail (`fabric.predict.net.Net`). All functions are pure;
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -148,14 +148,19 @@ def dtree_parents(ranks: int) -> tuple[Ints, Ints]:
 
 
 def _tree(order: Ints, rails: int) -> Pattern:
-    """Half of the data by each tree, up and down at once: a host has at most four neighbours, so that each flow has a quarter of a NIC."""
+    """Half of the data by each tree, up and down at once: a host has at most four neighbours, so that each edge has a quarter of a NIC.
+
+    What both trees send between the same two NICs shares its queue pairs.
+    """
     ranks = len(order)
     ends: list[tuple[Ints, Ints]] = []
     for parents in dtree_parents(ranks):
         child = np.flatnonzero(parents >= 0)
         ends += [(child, parents[child]), (parents[child], child)]
     src, dst = (np.concatenate([pair[side] for pair in ends]) for side in (0, 1))
-    return Pattern((_flows(order[src], order[dst], rails, weight=0.25),), 1)
+    pairs, times = np.unique(src * ranks + dst, return_counts=True)
+    made = _flows(order[pairs // ranks], order[pairs % ranks], rails)
+    return Pattern((replace(made, weight=np.repeat(0.25 * times, rails)),), 1)
 
 
 def sent_bytes(case: Case, size: int, hosts: int, rails: int) -> float:
