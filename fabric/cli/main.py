@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("fabric.cli.schema:schema", "Print the JSON Schema of cluster.yaml."),
     "show": ("fabric.cli.show:show", "Show the design: summary, devices, links, addresses, racks."),
     "trust": ("fabric.cli.trust:trust", "Record the devices' SSH host keys, after showing them."),
+    "tune": ("fabric.cli.tune:tune", "The cheapest changes with which a collective reaches a target."),
     "undrain": ("fabric.cli.drain:undrain", "Bring traffic back to a device."),
     "validate": (
         "fabric.cli.validate:validate",

@@ -1,0 +1,334 @@
+"""`fabric tune`: the cheapest changes with which a collective reaches a target on the declared fabric.
+
+`--json` prints, version `fabric.tuning/1`: {schema, spec, cluster, target, state: declared | found | none, before, after, knobs: {before,
+after}, cost, edits: [{path, before, after}], by_hand, nccl: {key: value}, tried: [{knobs, cost, reached, bound, said}], written, bias}.
+`before` and `after` are cases of `fabric.prediction/1`; `reached` and `bound` are percent of the NICs' line rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from fabric.cli.common import json_option, print_json, print_table, spec_argument
+from fabric.errors import FabricError
+from fabric.predict.model import Algorithm, Collective, Placement
+
+if TYPE_CHECKING:
+    from fabric.design.load import Cluster
+    from fabric.predict.knobs import Wider
+    from fabric.predict.model import Band, Case, Prediction
+    from fabric.predict.net import Net
+    from fabric.predict.tune import Trial, Tuning
+
+_SMALL = 256  # GPUs of the small cluster of the published figure
+_SHOWN = 5  # sizes that are printed
+
+
+@click.command("tune")
+@spec_argument
+@click.option(
+    "--target", type=click.FloatRange(1, 100), default=90.0, show_default=True, metavar="PERCENT",
+    help="Of the NICs' line rate, for large messages, in 19 of 20 draws of the hash (percentile 5).",
+)  # fmt: skip
+@click.option(
+    "--collective", type=click.Choice(get_args(Collective)), default="all_gather", show_default=True, help="What is done."
+)  # fmt: skip
+@click.option("--algorithm", type=click.Choice(get_args(Algorithm)), default="ring", show_default=True, help="How.")
+@click.option("--gpus", type=int, metavar="N", help="GPUs of the job, whole hosts (default: all).")
+@click.option(
+    "--job", type=click.Path(path_type=Path), metavar="FILE", help="Hosts of the job in rank order, which stays."
+)
+@click.option(
+    "--placement", type=click.Choice([name for name in get_args(Placement) if name != "given"]),
+    help="How ranks stand today (default: by `scheduler`; random without one).",
+)  # fmt: skip
+@click.option("--channels", type=int, default=1, show_default=True, metavar="N", help="NCCL's channels a NIC today.")
+@click.option("--seeds", type=int, default=20, show_default=True, metavar="N", help="Hash functions and orders.")
+@click.option("--write", is_flag=True, help="Write the changes into SPEC; comments and order stay.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also draw small, large as is, large tuned: FILE.svg, FILE.png or FILE.html.",
+)  # fmt: skip
+@json_option
+@click.pass_context
+def tune(
+    context: click.Context, /, *, spec: Path, write: bool, plot: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Search queue pairs, channels, rank order, hash seeds and uplinks of SPEC for the cheapest changes that reach the target.
+
+    Exit codes: 0 the spec reaches it, as declared or as written; 2 changes are proposed, or some are left to be made by hand; 1 nothing
+    within the ports and the room for growth reaches it.
+    """
+    if plot is not None:
+        from fabric.export.prediction_page.write import check_plot_path
+
+        check_plot_path(plot)
+    ground = _ground(spec)
+    found = _search(ground, options)
+    text = _edited(ground, {edit.path: edit.after for edit in found.edits})
+    changed = _accepted(ground, text) if found.edits else ground.cluster
+    if write and found.edits:
+        from fabric.change.files import write_atomic
+
+        write_atomic(spec.resolve(), text.encode(), spec.stat().st_mode & 0o777)
+    nccl = _settings_changed(ground.cluster, changed)
+    written = write and bool(found.edits)
+    if as_json:
+        _json(ground, found, nccl, written=written)
+    else:
+        _tell(ground, found, nccl, written=written)
+    if plot is not None:
+        _draw(plot, ground, found)
+    context.exit(_code(found, written=written))
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The declared cluster: its file, its text, its network."""
+
+    spec: Path
+    text: str
+    cluster: Cluster
+    net: Net
+    gbps: float
+
+
+def _ground(spec: Path) -> _Ground:
+    from fabric.design.load import design_loaded
+    from fabric.predict.from_design import design_net
+    from fabric.predict.source import nic_gbps
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import load_text
+    from fabric.spec.yaml_read import decode, read_bytes
+
+    text = decode(read_bytes(spec), str(spec))
+    loaded = load_text(text, spec, ClusterSpec)
+    if loaded.value.backend.kind == "infiniband":
+        raise FabricError(
+            f"{spec}: backend.kind is infiniband; tune is for RoCE: on InfiniBand the subnet manager fixes the paths",
+            hint="fabric predict compares rank orders; infiniband.opensm.routing_engine chooses the paths",
+        )
+    cluster = design_loaded(loaded)
+    return _Ground(spec, text, cluster, design_net(cluster), nic_gbps(cluster))
+
+
+def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
+    from fabric.predict.answer import check
+    from fabric.predict.knobs import declared
+    from fabric.predict.model import Case
+    from fabric.predict.tune import tune as search
+
+    hosts: tuple[str, ...] = ()
+    if options["job"] is not None:
+        from fabric.predict.job import read_job
+
+        if options["gpus"] is not None or options["placement"] is not None:
+            raise FabricError("--job says who runs and in what order; --gpus and --placement cannot be given with it")
+        hosts = read_job(options["job"])
+    start = declared(ground.cluster.fabric, channels=options["channels"], placement=options["placement"])
+    start = replace(start, placement="given") if hosts else start
+    case = Case(
+        "as declared", collective=options["collective"], algorithm=options["algorithm"], gpus=options["gpus"], hosts=hosts,
+        seeds=options["seeds"],
+    )  # fmt: skip
+    check(start.of(case))
+    return search(
+        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), gbps=ground.gbps
+    )  # fmt: skip
+
+
+def _builder(ground: _Ground) -> Callable[[Wider], Net]:
+    """The network of the spec with more uplinks; FabricError where ports, cables or the room for growth do not allow them."""
+    from fabric.predict.from_design import design_net
+
+    def build(wider: Wider) -> Net:
+        return design_net(_accepted(ground, _edited(ground, {edit.path: edit.after for edit in wider.edits})))
+
+    return build
+
+
+def _edited(ground: _Ground, values: Mapping[tuple[str | int, ...], int | str]) -> str:
+    from fabric.spec.yaml_edit import with_values
+
+    return with_values(ground.text, str(ground.spec), values)
+
+
+def _accepted(ground: _Ground, text: str) -> Cluster:
+    """The cluster of a changed text, as far as `fabric check` would take it."""
+    from fabric.design.load import design_loaded
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import load_text
+    from fabric.targets.trial import accept
+
+    cluster = design_loaded(load_text(text, ground.spec, ClusterSpec))
+    accept(cluster)
+    return cluster
+
+
+def _settings_changed(before: Cluster, after: Cluster) -> dict[str, str]:
+    """Lines of nccl.conf that the changes of the spec change."""
+    from fabric.design.hosts.nccl import derived, merged
+    from fabric.design.hosts.qos import qos_of
+
+    old, new = (
+        {
+            row.key: row.value
+            for row in merged(derived(one.spec, one.fabric.platform, qos_of(one.spec)), one.spec.hosts.nccl.overrides)
+        }
+        for one in (before, after)
+    )
+    return {key: value for key, value in new.items() if old.get(key) != value}
+
+
+def _code(found: Tuning, *, written: bool) -> int:
+    if found.chosen is None:
+        return 1
+    left = found.by_hand or (found.edits and not written)
+    return 2 if left else 0
+
+
+def _json(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
+    from fabric.predict.telling import document
+
+    chosen = found.chosen
+    state = "none" if chosen is None else "declared" if found.done else "found"
+    rows = [
+        {"knobs": asdict(one.knobs), "cost": asdict(one.cost), "reached": None if one.reached is None else asdict(one.reached),
+         "bound": one.bound, "said": one.said}
+        for one in found.tried
+    ]  # fmt: skip
+    body = {
+        "spec": str(ground.spec),
+        "cluster": ground.cluster.spec.name,
+        "target": found.target,
+        "state": state,
+        "before": document(found.before),
+        "after": None if found.after is None else document(found.after),
+        "knobs": {"before": asdict(found.start), "after": None if chosen is None else asdict(chosen)},
+        "cost": asdict(found.best.cost),
+        "edits": [{"path": list(edit.path), "before": edit.before, "after": edit.after} for edit in found.edits],
+        "by_hand": list(found.by_hand),
+        "nccl": dict(nccl),
+        "tried": rows,
+        "written": written,
+        "bias": found.before.bias,
+    }
+    print_json("fabric.tuning/1", body)
+
+
+def _tell(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
+    case = found.before.case
+    how = (
+        f"{case.collective} by {case.algorithm}"
+        if case.collective not in ("all_to_all", "send_recv")
+        else case.collective
+    )
+    click.echo(
+        f"{ground.cluster.spec.name}: {how}, {found.before.gpus:,} GPUs; target {found.target:g} % of line rate for large messages in "
+        f"percentile 5 of {case.seeds} seeds\n"
+    )
+    rows = [("as declared", *_band(found.before.reached), found.start.text)]
+    if found.after is not None and found.chosen is not None and not found.done:
+        rows.append(("with the changes", *_band(found.after.reached), found.chosen.text))
+    print_table(("reaches, %", "p5", "p50", "p95", "setting"), rows)
+    click.echo("")
+    _tell_changes(ground, found, nccl, written=written)
+    _tell_sizes(found)
+    if not found.done:
+        click.echo("tried:")
+        tried = [
+            (one.knobs.text, _reached(one), one.said)
+            for one in found.tried
+        ]  # fmt: skip
+        print_table(("setting", "reaches, %", ""), tried)
+        click.echo("")
+    click.echo(f"this is {found.before.bias}")
+
+
+def _reached(one: Trial) -> str:
+    if one.reached is not None:
+        return f"{one.reached.p50:.0f} [{one.reached.p5:.0f}-{one.reached.p95:.0f}]"
+    return "-" if one.bound is None else f"at most {one.bound:.0f}"
+
+
+def _band(band: Band) -> tuple[str, str, str]:
+    from fabric.predict.telling import percent
+
+    return percent(band.p5), percent(band.p50), percent(band.p95)
+
+
+def _tell_changes(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
+    if found.done:
+        click.echo("the spec reaches it as declared: nothing to change\n")
+        return
+    if found.chosen is None:
+        best = found.best
+        near = (
+            f"; nearest is {best.knobs.text}: {best.reached.p50:.0f} % [{best.reached.p5:.0f}-{best.reached.p95:.0f}]"
+            if best.reached
+            else ""
+        )
+        click.echo(f"nothing within the ports and the room for growth reaches it{near}\n")
+        return
+    click.echo(f"the cheapest changes that reach it; they cost {found.best.cost.text}:")
+    for edit in found.edits:
+        path = ".".join(str(part) for part in edit.path)
+        click.echo(f"  {path}: {edit.before} -> {edit.after}")
+    if found.chosen.wider is not None and found.chosen.wider.switches:
+        click.echo(f"  which adds {found.chosen.wider.switches} switches and {found.chosen.wider.cables:,} cables")
+    for text in found.by_hand:
+        click.echo(f"  by hand: {text}")
+    for key, value in nccl.items():
+        click.echo(f"  nccl.conf follows: {key}={value}")
+    if written:
+        click.echo(f"{ground.spec} now says so: fabric plan shows what that changes\n")
+    else:
+        click.echo("--write writes it into the spec\n" if found.edits else "")
+
+
+def _tell_sizes(found: Tuning) -> None:
+    """By message size, latency included: what tuning of paths cannot change is seen here."""
+    from fabric.predict.telling import band_text, size_text
+
+    after = found.after if found.after is not None and not found.done else None
+    points = found.before.points[-_SHOWN:]
+    later = after.points[-_SHOWN:] if after else points
+    rows = [
+        (size_text(one.size), f"{one.latency_only:.0f}", band_text(one.reached), *((band_text(two.reached),) if after else ()))
+        for one, two in zip(points, later, strict=True)
+    ]  # fmt: skip
+    print_table(("size", "latency alone, %", "as declared", *(("with the changes",) if after else ())), rows)
+    click.echo("")
+
+
+def _draw(plot: Path, ground: _Ground, found: Tuning) -> None:
+    from fabric.export.prediction_page.write import plot as draw
+
+    size = draw(plot, _three(ground, found), title=ground.cluster.spec.name, sources=(str(ground.spec),))
+    click.echo(f"wrote {plot}, {size:,} bytes", err=True)
+
+
+def _three(ground: _Ground, found: Tuning) -> list[Prediction]:
+    """The published figure: small, large as is, large tuned."""
+    from fabric.predict.answer import predict
+
+    case = found.before.case
+    drawn: list[Prediction] = []
+    first = next(iter(ground.cluster.fabric.zones.values()))
+    zone = first.racks * first.profile.hosts * ground.net.rails
+    small = min(_SMALL, zone, found.before.gpus)
+    if small < found.before.gpus:
+        asked: Case = replace(case, name="small", gpus=small - small % ground.net.rails, hosts=(), placement="rack")
+        drawn.append(predict(ground.net, asked, gbps=ground.gbps, advice=False))
+    name = "large as is" if drawn else "as is"
+    drawn.append(replace(found.before, case=replace(case, name=name)))
+    if found.after is not None and not found.done:
+        drawn.append(
+            replace(found.after, case=replace(found.after.case, name="large tuned" if len(drawn) == 2 else "tuned"))
+        )
+    return drawn
