@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ import pytest
 from fabric.lab import control
 from fabric.lab.state import Lab
 from fabric.lab.up import kernel_refusal
+from tests.lab.survive_start import Starter
 
 INVENTORY = Path(__file__).resolve().parents[2] / "inventories" / "lab" / "cluster.yaml"
 
@@ -40,15 +41,9 @@ class LabUnderTest:
 
     spec: Path
 
-    def cli(self, *args: object, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        """`fabric ARGS`."""
-        done = subprocess.run(
-            [sys.executable, "-m", "fabric", *map(str, args)],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+    def cli(self, *args: object, check: bool = True, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        """`fabric ARGS`: a process of its own, which need not import everything anew."""
+        done = _starter().run([*map(str, args)], timeout)
         assert not check or done.returncode == 0, f"fabric {' '.join(map(str, args))}: {done.stderr}{done.stdout}"
         return done
 
@@ -57,7 +52,7 @@ class LabUnderTest:
         return self.cli("lab", "exec", self.spec, "--", *command, check=check, timeout=timeout)
 
     def node(
-        self, name: str, *command: object, check: bool = True, timeout: float = 120
+        self, name: str, *command: object, check: bool = True, timeout: float = 300
     ) -> subprocess.CompletedProcess[str]:
         """A command in a node."""
         return self.cli("lab", "exec", self.spec, name, "--", *command, check=check, timeout=timeout)
@@ -102,7 +97,13 @@ class LabUnderTest:
         return [(port["chassis"][0]["name"][0]["value"], port["port"][0]["id"][0]["value"]) for port in heard]
 
 
-def wait_until(what: Callable[[], bool], timeout: float = 40, words: str = "") -> None:
+@functools.cache
+def _starter() -> Starter:
+    """What starts the commands of this test run; it ends with it."""
+    return Starter((), os.environ, INVENTORY, "outside")
+
+
+def wait_until(what: Callable[[], bool], timeout: float = 120, words: str = "") -> None:
     """Poll until `what` is true."""
     end = time.monotonic() + timeout
     while not what():

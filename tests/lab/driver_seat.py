@@ -89,9 +89,9 @@ def confirmed(seat: Seat) -> None:
 def expired(seat: Seat) -> None:
     old = seat.read()
     staged = seat.device.stage(seat.artifacts(seat.changed(old)), "r1")
-    seat.device.commit(staged, 6)
+    seat.device.commit(staged, 20)  # time enough to be read before it is over, on a busy machine
     assert seat.read() == seat.changed(old)
-    limit = time.monotonic() + 40
+    limit = time.monotonic() + 120
     while seat.read() != old:
         assert time.monotonic() < limit
         time.sleep(0.5)
@@ -200,7 +200,7 @@ def spoilt(seat: Seat) -> None:
     with seat.fault(hang=True, only="lldp"):
         start = time.monotonic()
         _fails(seat.open(timeout_s=3.0).lldp, "in time")
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 60
     assert seat.device.lldp()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 400 * 1024, "KiB"
 

@@ -1,9 +1,9 @@
 """Starts `fabric` processes at the operator's seat of a lab by fork: importing everything takes each a second of CPU, once is enough.
 
-`python -m tests.lab.survive_start FD SPEC` runs in the lab; it checks SPEC once, which reads the catalog and compiles the templates. What
-is started is a process of its own with its own arguments, environment and outputs, which runs the command line's own entry point, and can
-be stopped and killed as any other. It can be told to stop itself as soon as an event is in its journal: who watches from outside comes
-too late for a step that is over in a millisecond.
+`python -m tests.lab.survive_start FD SPEC` runs in the lab (with a third word, "outside", beside it, for the commands that boot, break and
+ask labs); it checks SPEC once, which reads the catalog and compiles the templates. What is started is a process of its own with its own
+arguments, environment and outputs, which runs the command line's own entry point, and can be stopped and killed as any other. It can be
+told to stop itself as soon as an event is in its journal: who watches from outside comes too late for a step that is over in a millisecond.
 """
 
 from __future__ import annotations
@@ -38,6 +38,13 @@ _MESSAGE = 1 << 20
 HEAR_S = 0.5
 """After a stop, before the next step: a signal that was sent meanwhile is heard by the main thread first, in seconds."""
 _NOT_NEEDED = ("fabric.__main__", "fabric.lab", "fabric.export")
+_NOT_OUTSIDE = (
+    "fabric.__main__",
+    "fabric.export",
+    "fabric.lab.eos",
+    "fabric.lab.fboss",
+    "fabric.lab.machines.standins",
+)
 
 
 class Started:
@@ -69,10 +76,10 @@ class Started:
 class Starter:
     """The client's end: `enter` is the command that enters the lab."""
 
-    def __init__(self, enter: Sequence[str], env: Mapping[str, str], spec: Path) -> None:
+    def __init__(self, enter: Sequence[str], env: Mapping[str, str], spec: Path, *more: str) -> None:
         self._lock = threading.Lock()
         self._link, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [*enter, sys.executable, "-m", "tests.lab.survive_start", str(there.fileno()), str(spec)]
+        command = [*enter, sys.executable, "-m", "tests.lab.survive_start", str(there.fileno()), str(spec), *more]
         quiet = subprocess.DEVNULL
         self._server = subprocess.Popen(
             command, cwd=_ROOT, env=dict(env), pass_fds=[there.fileno()], stdin=quiet, stdout=quiet
@@ -90,6 +97,28 @@ class Starter:
         os.close(its_out)
         os.close(its_err)
         return Started(link, os.fdopen(out, encoding="utf-8"), os.fdopen(err, encoding="utf-8"))
+
+    def run(self, words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+        """`fabric WORDS` with our own environment, to its end; killed, and TimeoutError, when that takes longer than `timeout` seconds."""
+        started = self.start(words, os.environ, ("", ""))
+        texts = {}
+
+        def read(name: str, stream: IO[str]) -> None:
+            with stream:
+                texts[name] = stream.read()
+
+        streams = {"stdout": started.stdout, "stderr": started.stderr}
+        readers = [threading.Thread(target=read, args=item, daemon=True) for item in streams.items()]
+        for reader in readers:
+            reader.start()
+        try:
+            code = started.wait(timeout)
+        except TimeoutError:
+            os.kill(started.pid, signal.SIGKILL)
+            raise
+        for reader in readers:
+            reader.join()
+        return subprocess.CompletedProcess(["fabric", *words], code, texts["stdout"], texts["stderr"])
 
     def close(self) -> None:
         """End the server."""
@@ -158,8 +187,9 @@ def _stop_at(step: str, device: str) -> None:
 
 
 if __name__ == "__main__":
+    not_needed = _NOT_OUTSIDE if sys.argv[3:] == ["outside"] else _NOT_NEEDED
     for module in pkgutil.walk_packages(fabric.__path__, "fabric."):
-        if not module.name.startswith(_NOT_NEEDED):
+        if not module.name.startswith(not_needed):
             importlib.import_module(module.name)
     importlib.import_module("netmiko")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

@@ -148,7 +148,7 @@ def broken(machines: LabUnderTest, kind: str, *words: str) -> None:
 def test_every_fault_is_named_and_goes(machines: LabUnderTest) -> None:
     for fault in FAULTS:
         broken(machines, *fault)
-    wait_until(lambda: "beth2" in json.dumps(checked(machines, ONE, "nic.link")), timeout=20)
+    wait_until(lambda: "beth2" in json.dumps(checked(machines, ONE, "nic.link")))
     found = checked(machines)
     missing = {
         fault: found.get(check) for fault, (check, word) in FAULTS.items() if word not in json.dumps(found.get(check))
@@ -156,7 +156,7 @@ def test_every_fault_is_named_and_goes(machines: LabUnderTest) -> None:
     assert not missing
     assert set(found) <= EXPECTED | {check for check, _ in FAULTS.values()} | {"rdma.port"}  # a port follows its link
     machines.fault("restore")
-    wait_until(lambda: set(checked(machines)) == EXPECTED, timeout=30, words=str(checked(machines)))
+    wait_until(lambda: set(checked(machines)) == EXPECTED, words=str(checked(machines)))
 
 
 def test_a_nic_that_forgot_its_qos(machines: LabUnderTest) -> None:
@@ -177,7 +177,7 @@ def test_a_dead_fuse_client_is_recognised_and_recovers(machines: LabUnderTest) -
     sh(machines, f"rm -r {drop}; systemctl daemon-reload; systemctl restart {FUSE}")
     assert not checked(machines, ONE, "storage.probe")
     sh(machines, "pkill -KILL -x bindfs")  # and by itself
-    wait_until(lambda: "fuse" in sh(machines, "findmnt -no FSTYPE /mnt/datasets || true"), timeout=30)
+    wait_until(lambda: "fuse" in sh(machines, "findmnt -no FSTYPE /mnt/datasets || true"))
     assert not checked(machines, ONE, "storage.probe")
 
 
@@ -193,7 +193,7 @@ def test_a_fuse_client_that_cannot_start_says_so_at_once_and_slurmd_waits_for_it
     assert sh(machines, main).strip() == before
     assert machines.node(ONE, "systemctl", "restart", "slurmd.service", check=False).returncode == 1
     sh(machines, f"rm -r {drop}; systemctl daemon-reload; systemctl restart {FUSE}")
-    wait_until(lambda: sh(machines, "systemctl is-active slurmd.service || true").strip() == "active", timeout=30)
+    wait_until(lambda: sh(machines, "systemctl is-active slurmd.service || true").strip() == "active")
 
 
 def test_a_mount_that_hangs_hangs_no_check(machines: LabUnderTest) -> None:
@@ -203,7 +203,7 @@ def test_a_mount_that_hangs_hangs_no_check(machines: LabUnderTest) -> None:
     )
     assert "no answer in 2 s" in found.stdout, found.stdout + found.stderr
     machines.fault("restore", number)
-    wait_until(lambda: not checked(machines, ONE, "storage.probe"), timeout=30)
+    wait_until(lambda: not checked(machines, ONE, "storage.probe"))
 
 
 def test_an_upgrade_behind_the_specs_back_is_drift(machines: LabUnderTest) -> None:

@@ -120,7 +120,7 @@ def test_kill_then_resume_and_rollback(up: IbScene, device: str, step: str) -> N
 def test_the_timer_returns_what_nobody_confirms(up: IbScene) -> None:
     before = up.files(STANDBY)
     up.declare("  qos:\n", TENANT_C)
-    process = up.start("apply", up.spec, "--auto-approve", "--commit-timer", "30", stop_at=("committed", STANDBY))
+    process = up.start("apply", up.spec, "--auto-approve", "--commit-timer", "60", stop_at=("committed", STANDBY))
     poll(lambda: up.files(STANDBY) != before, "committed")
     plan = up.run("plan", up.spec)
     assert plan.code == 1, plan.text

@@ -38,7 +38,7 @@ def leaves_nothing(needs_lab: None, lab_dir: Path) -> object:
     """After the test, everything is as before it."""
     before = traces()
     yield
-    wait_until(lambda: traces() == before, timeout=15, words=f"left behind: {traces()} instead of {before}")
+    wait_until(lambda: traces() == before, words=f"left behind: {traces()} instead of {before}")
 
 
 def test_up_and_down(leaves_nothing: None, boot_lab: Callable[..., LabUnderTest]) -> None:

@@ -63,6 +63,13 @@ def scene(booted: Scene) -> Scene:
     return booted
 
 
+@pytest.fixture
+def pair(booted: Scene) -> Scene:
+    """The same for a test of RTSW and CTSW alone: the third need not be like them, and is spared an apply between most tests."""
+    booted.ready((RTSW, CTSW))
+    return booted
+
+
 def _interrupted(
     scene: Scene, switch: str, at: str, timer: int = 120, options: Sequence[object] = ()
 ) -> tuple[Path, Running]:
@@ -89,18 +96,18 @@ def _finish(scene: Scene, state: Path, running: Running, *results: str) -> Finis
 
 @pytest.mark.parametrize("verb", ["resume", "rollback"])
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_step(scene: Scene, step: str, verb: str) -> None:
+def test_killed_at_a_step(pair: Scene, step: str, verb: str) -> None:
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, step)
+        state, running = _interrupted(pair, switch, step)
         with held([running]):
             running.kill()
-        shown = scene.show(state)
+        shown = pair.show(state)
         assert shown["status"] == "interrupted"
         assert shown["devices"][switch]["result"] in ("open", "done")
-        done = scene.again(state, verb)
-        scene.require_true(done, state)
+        done = pair.again(state, verb)
+        pair.require_true(done, state)
         assert done.code == 0, done
-        scene.require("new" if verb == "resume" else "old", switch)
+        pair.require("new" if verb == "resume" else "old", switch)
 
     together(one)
 
@@ -122,18 +129,18 @@ def test_killed_between_switches(scene: Scene, verb: str) -> None:
     scene.require("new" if verb == "resume" else "old", *SWITCHES)
 
 
-def test_killed_and_never_looked_at(scene: Scene) -> None:
+def test_killed_and_never_looked_at(pair: Scene) -> None:
     """The switches return by themselves; a resume finds that, and goes on."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "committed", timer=30)
+        state, running = _interrupted(pair, switch, "committed", timer=30)
         running.kill()
-        assert scene.is_in_force(switch, scene.new)
-        scene.reverts(switch)
-        done = scene.again(state, "resume")
+        assert pair.is_in_force(switch, pair.new)
+        pair.reverts(switch)
+        done = pair.again(state, "resume")
         assert "reverted" in [event.get("result") for event in done.events], done
-        scene.require_true(done, state)
-        scene.require("new", switch)
+        pair.require_true(done, state)
+        pair.require("new", switch)
 
     together(one)
 
@@ -142,66 +149,66 @@ def test_killed_and_never_looked_at(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("step", ["staged", "committing"])
-def test_ssh_is_lost_before_the_commit(scene: Scene, step: str) -> None:
+def test_ssh_is_lost_before_the_commit(pair: Scene, step: str) -> None:
     """What is staged cannot be removed: that is said, and the next apply removes it."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, step)
+        state, running = _interrupted(pair, switch, step)
         with held([running]):
-            scene.fault("drop-ssh", name=switch, **({} if step == "staged" else {"seconds": 3.0}))
-            done = _finish(scene, state, running, "failed")
-        scene.require("old", switch, clean=False)
-        if scene.leftovers(switch):
+            pair.fault("drop-ssh", name=switch, **({} if step == "staged" else {"seconds": 3.0}))
+            done = _finish(pair, state, running, "failed")
+        pair.require("old", switch, clean=False)
+        if pair.leftovers(switch):
             done.said("could not be removed")
 
     together(one)
-    scene.restore()
-    together(lambda switch: scene.apply(scene.state(), switch))
-    scene.require("new", RTSW, CTSW)
+    pair.restore()
+    together(lambda switch: pair.apply(pair.state(), switch))
+    pair.require("new", RTSW, CTSW)
 
 
-def test_ssh_is_lost_before_the_confirmation(scene: Scene) -> None:
+def test_ssh_is_lost_before_the_confirmation(pair: Scene) -> None:
     """The switch returns by its timer, and the tool, which has waited for it, says so."""
     runs: dict[str, tuple[Path, Running]] = {}
 
     def one(switch: str) -> None:
-        runs[switch] = _interrupted(scene, switch, "committed", timer=30)
-        scene.fault("drop-ssh", name=switch)
+        runs[switch] = _interrupted(pair, switch, "committed", timer=30)
+        pair.fault("drop-ssh", name=switch)
         runs[switch][1].go()
-        scene.reverts(switch)
+        pair.reverts(switch)
 
     together(one)
-    scene.restore()
+    pair.restore()
     for switch, (state, running) in runs.items():
-        done = _finish(scene, state, running, "reverted")
+        done = _finish(pair, state, running, "reverted")
         done.said("timer has returned it")
-        scene.require("old", switch)
+        pair.require("old", switch)
 
 
-def test_ssh_is_lost_while_confirming(scene: Scene) -> None:
+def test_ssh_is_lost_while_confirming(pair: Scene) -> None:
     """It comes back within the timer: the confirmation is given again, or found to be given."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "confirming")
+        state, running = _interrupted(pair, switch, "confirming")
         with held([running]):
-            scene.fault("drop-ssh", name=switch, seconds=2.0)
-            _finish(scene, state, running, "done", "rolled-back", "reverted")
-        scene.require("new" if scene.is_at(switch, scene.new) else "old", switch)
+            pair.fault("drop-ssh", name=switch, seconds=2.0)
+            _finish(pair, state, running, "done", "rolled-back", "reverted")
+        pair.require("new" if pair.is_at(switch, pair.new) else "old", switch)
 
     together(one)
 
 
 @pytest.mark.parametrize("step", ["staged", "committed", "confirmed"])
-def test_a_switch_reboots(scene: Scene, step: str) -> None:
+def test_a_switch_reboots(pair: Scene, step: str) -> None:
     """EOS boots its old startup configuration, FBOSS the new files without a timer. What was confirmed is what it boots."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, step)
+        state, running = _interrupted(pair, switch, step)
         with held([running]):
-            scene.fault("reboot", name=switch)
-            scene.holds(switch)
-            done = _finish(scene, state, running, *(["done"] if step == "confirmed" else ["failed", "rolled-back"]))
-        if scene.leftovers(switch):
+            pair.fault("reboot", name=switch)
+            pair.holds(switch)
+            done = _finish(pair, state, running, *(["done"] if step == "confirmed" else ["failed", "rolled-back"]))
+        if pair.leftovers(switch):
             done.said("could not be removed")
 
     together(one)
@@ -224,34 +231,34 @@ def test_a_switch_reboots_in_mid_wave(scene: Scene) -> None:
 # --- a switch that does not do as it is told
 
 
-def test_a_line_is_refused(scene: Scene) -> None:
+def test_a_line_is_refused(pair: Scene) -> None:
     def one(switch: str) -> None:
         eos = switch in EOS
-        scene.spoil(switch, **({"refuse": f"mtu {scene.new}"} if eos else {"refuse_reload": True}))
-        state = scene.state()
-        done = scene.start_apply(state, switch).finish()
+        pair.spoil(switch, **({"refuse": f"mtu {pair.new}"} if eos else {"refuse_reload": True}))
+        state = pair.state()
+        done = pair.start_apply(state, switch).finish()
         assert done.result(switch) == "failed", done
         done.said("Invalid input" if eos else "reloadConfig refused")
-        scene.require_true(done, state)
-        scene.require("old", switch)
+        pair.require_true(done, state)
+        pair.require("old", switch)
 
     together(one)
 
 
-def test_a_difference_is_kept(scene: Scene) -> None:
+def test_a_difference_is_kept(pair: Scene) -> None:
     """The switch takes the change without a word, but not all of it."""
 
     def one(switch: str) -> None:
-        keep = f"mtu {scene.new}" if switch in EOS else ["sw.interfaces[0].mtu"]
-        scene.spoil(switch, keep=keep)
-        state = scene.state()
-        running = scene.start_apply(state, switch, stop_at=("rolling-back", switch))
+        keep = f"mtu {pair.new}" if switch in EOS else ["sw.interfaces[0].mtu"]
+        pair.spoil(switch, keep=keep)
+        state = pair.state()
+        running = pair.start_apply(state, switch, stop_at=("rolling-back", switch))
         with held([running]):
             running.stopped()
-            scene.mend(switch)
-            done = _finish(scene, state, running, "rolled-back")
+            pair.mend(switch)
+            done = _finish(pair, state, running, "rolled-back")
         done.said("difference", "mtu")
-        scene.require("old", switch)
+        pair.require("old", switch)
 
     together(one)
 
@@ -295,31 +302,31 @@ def test_a_canary_breaks_bgp(scene: Scene, variant: str, switches: tuple[str, ..
 # --- disks
 
 
-def test_the_disk_of_a_switch_is_full(scene: Scene) -> None:
+def test_the_disk_of_a_switch_is_full(pair: Scene) -> None:
     def one(switch: str) -> None:
-        state = scene.state()
-        scene.fault("fill-disk", name=switch)
-        done = scene.start_apply(state, switch).finish()
+        state = pair.state()
+        pair.fault("fill-disk", name=switch)
+        done = pair.start_apply(state, switch).finish()
         assert done.result(switch) == "failed", done
         done.said("full")
-        scene.require_true(done, state)
-        scene.require("old", switch)
+        pair.require_true(done, state)
+        pair.require("old", switch)
 
     together(one)
 
 
 @pytest.mark.parametrize("step", ["staged", "committed"])
-def test_the_disk_of_a_switch_fills_up(scene: Scene, step: str) -> None:
+def test_the_disk_of_a_switch_fills_up(pair: Scene, step: str) -> None:
     """There may be room enough to go on, but nothing may be said to be done that is not."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, step)
+        state, running = _interrupted(pair, switch, step)
         with held([running]):
-            scene.fault("fill-disk", name=switch)
+            pair.fault("fill-disk", name=switch)
             running.go()
             done = running.finish()
-        scene.require_true(done, state)
-        if scene.leftovers(switch):
+        pair.require_true(done, state)
+        if pair.leftovers(switch):
             done.said("could not be removed")
 
     together(one)
@@ -342,20 +349,20 @@ def test_the_disk_of_the_journal_is_full(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("step", ["staged", "committed", "checking", "confirming"])
-def test_the_journal_cannot_be_written_any_more(scene: Scene, step: str) -> None:
+def test_the_journal_cannot_be_written_any_more(pair: Scene, step: str) -> None:
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, step)
+        state, running = _interrupted(pair, switch, step)
         with held([running]):
             limit_files(running.pid, max(path.stat().st_size for path in state.glob("runs/*/journal.jsonl")))
             running.go()
             done = running.finish()
         done.said("write the journal")
-        scene.require_true(done)
-        scene.require("new" if step == "confirming" else "old", switch)
-        recovered = scene.again(state, "resume")
+        pair.require_true(done)
+        pair.require("new" if step == "confirming" else "old", switch)
+        recovered = pair.again(state, "resume")
         assert recovered.code == 0, recovered
-        scene.require_true(recovered, state)
-        scene.require("new", switch)
+        pair.require_true(recovered, state)
+        pair.require("new", switch)
 
     together(one)
 
@@ -398,32 +405,32 @@ _SPOILS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
-def test_an_answer_means_nothing(scene: Scene, kind: str) -> None:
+def test_an_answer_means_nothing(pair: Scene, kind: str) -> None:
     """Before anything is staged: nothing is changed."""
 
     def one(switch: str) -> None:
-        scene.spoil(switch, **_SPOILS[kind], only="bgp")
-        state = scene.state()
-        done = scene.start_apply(state, switch, options=("--timeout", 5)).finish()
+        pair.spoil(switch, **_SPOILS[kind], only="bgp")
+        state = pair.state()
+        done = pair.start_apply(state, switch, options=("--timeout", 5)).finish()
         assert done.result(switch) == "failed", done
-        scene.require_true(done, state)
-        scene.mend(switch)
-        scene.require("old", switch)
+        pair.require_true(done, state)
+        pair.mend(switch)
+        pair.require("old", switch)
 
     together(one)
 
 
 @pytest.mark.parametrize("kind", sorted(_SPOILS))
-def test_an_answer_means_nothing_after_the_commit(scene: Scene, kind: str) -> None:
+def test_an_answer_means_nothing_after_the_commit(pair: Scene, kind: str) -> None:
     """A switch that cannot be judged is returned."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "committed", options=("--timeout", 10, "--gate-timeout", 10))
+        state, running = _interrupted(pair, switch, "committed", options=("--timeout", 10, "--gate-timeout", 10))
         with held([running]):
-            scene.spoil(switch, **_SPOILS[kind], only="bgp")
-            _finish(scene, state, running, "rolled-back", "reverted")
-        scene.mend(switch)
-        scene.require("old", switch)
+            pair.spoil(switch, **_SPOILS[kind], only="bgp")
+            _finish(pair, state, running, "rolled-back", "reverted")
+        pair.mend(switch)
+        pair.require("old", switch)
 
     together(one)
 
@@ -431,59 +438,59 @@ def test_an_answer_means_nothing_after_the_commit(scene: Scene, kind: str) -> No
 # --- other people
 
 
-def test_two_at_once(scene: Scene) -> None:
+def test_two_at_once(pair: Scene) -> None:
     """The second one is refused and told who is at work; when the first is killed, its lock is known to be stale."""
-    state = scene.state()
-    first = scene.start_apply(state, RTSW, stop_at=("staged", RTSW))
+    state = pair.state()
+    first = pair.start_apply(state, RTSW, stop_at=("staged", RTSW))
     with held([first]):
         first.stopped()
-        second = scene.start_apply(state, CTSW).finish()
+        second = pair.start_apply(state, CTSW).finish()
         assert second.code == 1, second
         second.said("is being changed by fabric apply of", "since")
         assert second.ended == {}
-        scene.require("old", CTSW)
+        pair.require("old", CTSW)
         first.kill()
-    third = scene.apply(state, RTSW, CTSW)
+    third = pair.apply(state, RTSW, CTSW)
     third.said("stale lock", "is gone")
-    scene.require_true(third, state)
-    scene.require("new", RTSW, CTSW)
+    pair.require_true(third, state)
+    pair.require("new", RTSW, CTSW)
 
 
-def test_somebody_elses_pending_session_is_left_alone(scene: Scene) -> None:
+def test_somebody_elses_pending_session_is_left_alone(pair: Scene) -> None:
     session = "/root/.fboss2/agent.conf"
-    scene.in_switch(RTSW, "sh", "-c", f"mkdir -p /root/.fboss2 && touch {session}")
-    scene.spoil(CTSW, foreign_session="joe")
+    pair.in_switch(RTSW, "sh", "-c", f"mkdir -p /root/.fboss2 && touch {session}")
+    pair.spoil(CTSW, foreign_session="joe")
     try:
         for switch, theirs in ((CTSW, "joe"), (RTSW, session)):
-            done = scene.apply(scene.state(), switch)
+            done = pair.apply(pair.state(), switch)
             done.said("somebody else's unfinished change", theirs)
-        assert '"joe"' in scene.eos(CTSW, "show configuration sessions detail | json")
-        scene.in_switch(RTSW, "test", "-e", session)
-        scene.require("new", CTSW, RTSW)
+        assert '"joe"' in pair.eos(CTSW, "show configuration sessions detail | json")
+        pair.in_switch(RTSW, "test", "-e", session)
+        pair.require("new", CTSW, RTSW)
     finally:
-        scene.in_switch(RTSW, "rm", session)
-        scene.mend(CTSW)
-        scene.eos(CTSW, "configure session joe abort")
+        pair.in_switch(RTSW, "rm", session)
+        pair.mend(CTSW)
+        pair.eos(CTSW, "configure session joe abort")
 
 
-def test_somebody_elses_armed_session_is_in_the_way(scene: Scene) -> None:
+def test_somebody_elses_armed_session_is_in_the_way(pair: Scene) -> None:
     """What runs under joe's timer is no state to plan on; a plan that was made before is refused."""
-    plan, state = scene.folder / "before-joe.json", scene.state()
-    assert scene.run(state, "plan", scene.spec, "-o", plan, "--device", CTSW).code == 2
+    plan, state = pair.folder / "before-joe.json", pair.state()
+    assert pair.run(state, "plan", pair.spec, "-o", plan, "--device", CTSW).code == 2
     description = "interface Ethernet3/1/1", "description by joe"
-    scene.eos(CTSW, "configure session joe", *description, "end", "configure session joe commit timer 00:10:00")
+    pair.eos(CTSW, "configure session joe", *description, "end", "configure session joe commit timer 00:10:00")
     try:
-        theirs = scene.holds(CTSW)
-        done = scene.start_apply(state, CTSW).finish()
+        theirs = pair.holds(CTSW)
+        done = pair.start_apply(state, CTSW).finish()
         assert (done.code, done.events) == (1, []), done
         done.said(CTSW, "somebody else's change (joe)", "timer")
-        refused = scene.run(state, "apply", plan, "--auto-approve", "--json")
+        refused = pair.run(state, "apply", plan, "--auto-approve", "--json")
         assert (refused.code, refused.result(CTSW)) == (1, "refused"), refused
-        assert scene.holds(CTSW) == theirs
-        assert scene.leftovers(CTSW) == []
+        assert pair.holds(CTSW) == theirs
+        assert pair.leftovers(CTSW) == []
     finally:
-        scene.eos(CTSW, "configure session joe abort")
-    scene.require("old", CTSW)
+        pair.eos(CTSW, "configure session joe abort")
+    pair.require("old", CTSW)
 
 
 # --- Ctrl-C
@@ -515,13 +522,13 @@ def test_ctrl_c_in_a_wave(scene: Scene, step: str, switch: str) -> None:
     scene.require("old", *SWITCHES)
 
 
-def test_ctrl_c_twice(scene: Scene) -> None:
+def test_ctrl_c_twice(pair: Scene) -> None:
     """Nobody waits: what is in force is left to its timer, and that is said. A resume finds what the timer has done."""
 
     def one(switch: str) -> None:
-        state, running = _interrupted(scene, switch, "committed,checking", timer=30)
+        state, running = _interrupted(pair, switch, "committed,checking", timer=30)
         with held([running]):
-            scene.spoil(switch, garbage=True, only="bgp")  # so that the gate never opens
+            pair.spoil(switch, garbage=True, only="bgp")  # so that the gate never opens
             running.signal(signal.SIGINT)
             running.go()
             poll(lambda: "stopping" in running.texts[1], "it is stopping")
@@ -531,12 +538,12 @@ def test_ctrl_c_twice(scene: Scene) -> None:
             done = running.finish()
         assert (done.code, done.result(switch)) == (1, "lost"), done
         done.said("left", "timer", "runs resume")
-        assert scene.show(state)["devices"][switch]["result"] == "lost"
-        scene.mend(switch)
-        scene.reverts(switch)
-        again = scene.again(state, "resume")
+        assert pair.show(state)["devices"][switch]["result"] == "lost"
+        pair.mend(switch)
+        pair.reverts(switch)
+        again = pair.again(state, "resume")
         assert [event["result"] for event in again.events if event["event"] == "ended"] == ["reverted", "done"], again
-        scene.require_true(again, state)
-        scene.require("new", switch)
+        pair.require_true(again, state)
+        pair.require("new", switch)
 
     together(one)

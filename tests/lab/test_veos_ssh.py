@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -13,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from netmiko.exceptions import NetmikoBaseException, NetmikoTimeoutException
+from paramiko.ssh_exception import SSHException
+
+from tests.lab.conftest import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("needs_lab")]
 
 ROOT = Path(__file__).parents[2]
+PORT = 2222
 GOLDEN = ROOT / "tests" / "golden" / "eos" / "ctsw.cfg"
 
 
@@ -25,22 +31,16 @@ class Box:
     """A switch that listens."""
 
     folder: Path
-    port: int
+    host: str
     key: Path
 
     def connect(self, **more: Any) -> Any:
         from netmiko import ConnectHandler
 
         return ConnectHandler(
-            device_type="arista_eos", host="127.0.0.1", port=self.port, username="root", use_keys=True, key_file=str(self.key),
+            device_type="arista_eos", host=self.host, port=PORT, username="root", use_keys=True, key_file=str(self.key),
             allow_agent=False, **more,
         )  # fmt: skip
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def box(tmp_path: Path) -> Iterator[Box]:
     (tmp_path / "node.json").write_text(json.dumps(node), encoding="utf-8")
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)], check=True)
-    port = _free_port()
+    host = f"127.22.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"  # nobody else's, unlike a port that was free a moment ago
     login = tmp_path / "login"
     login.write_text(
         f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -S -m fabric.lab.eos.cli {tmp_path} "$@"\n',
@@ -66,7 +66,7 @@ def box(tmp_path: Path) -> Iterator[Box]:
     lines = [f"root:x:0:0:root:{tmp_path}:{login}", *(line for line in accounts if not line.startswith("root:"))]
     (tmp_path / "passwd").write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {tmp_path}/host\nAuthorizedKeysFile {tmp_path}/user.pub\nUsePAM no\n"
+        f"ListenAddress {host}\nPort {PORT}\nHostKey {tmp_path}/host\nAuthorizedKeysFile {tmp_path}/user.pub\nUsePAM no\n"
         f"StrictModes no\nPidFile none\nPermitRootLogin yes\nSubsystem sftp internal-sftp\n",
         encoding="utf-8",
     )
@@ -75,8 +75,8 @@ def box(tmp_path: Path) -> Iterator[Box]:
     inside = f"mount --bind {tmp_path}/passwd /etc/passwd && exec /usr/sbin/sshd -D -f {tmp_path}/sshd_config"
     sshd = subprocess.Popen(["unshare", "--mount", "sh", "-c", inside], stderr=subprocess.DEVNULL)
     try:
-        _wait(port, tmp_path / "cli.sock")
-        yield Box(tmp_path, port, tmp_path / "user")
+        _wait(host, tmp_path / "cli.sock")
+        yield Box(tmp_path, host, tmp_path / "user")
     finally:
         sshd.terminate()
         daemon.kill()
@@ -84,14 +84,12 @@ def box(tmp_path: Path) -> Iterator[Box]:
         daemon.wait()
 
 
-def _wait(port: int, path: Path) -> None:
-    end = time.monotonic() + 15
-    while time.monotonic() < end:
+def _wait(host: str, path: Path) -> None:
+    def listens() -> bool:
         with socket.socket() as probe:
-            if path.exists() and probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    pytest.fail("sshd or the daemon did not start")
+            return path.exists() and probe.connect_ex((host, PORT)) == 0
+
+    wait_until(listens, words="sshd or the daemon did not start")
 
 
 def test_netmiko_replaces_a_configuration_and_confirms_it(box: Box) -> None:
@@ -134,8 +132,12 @@ def test_the_commit_timer_brings_the_old_state_back_with_nobody_logged_in(box: B
         switch.send_config_set(["hostname other"], enter_config_mode=False, exit_config_mode=False, cmd_verify=False)
         switch.send_command("commit timer 00:00:02", expect_string=r"#\s*$")
     time.sleep(3)
-    with box.connect() as switch:
-        assert switch.find_prompt() == "z01-ctsw01(s1)>"
+
+    def is_back() -> bool:
+        with box.connect() as switch:
+            return str(switch.find_prompt()) == "z01-ctsw01(s1)>"
+
+    wait_until(is_back, words="the timer has not brought it back")
 
 
 def test_files_are_copied_to_flash_and_their_sum_is_checked(box: Box, tmp_path: Path) -> None:
@@ -161,8 +163,8 @@ def test_files_are_copied_to_flash_and_their_sum_is_checked(box: Box, tmp_path: 
 
 def test_a_command_given_to_ssh_is_answered(box: Box) -> None:
     argv = [
-        "ssh", "-p", str(box.port), "-i", str(box.key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-        "-o", "LogLevel=ERROR", "root@127.0.0.1",
+        "ssh", "-p", str(PORT), "-i", str(box.key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+        "-o", "LogLevel=ERROR", f"root@{box.host}",
     ]  # fmt: skip
     good = subprocess.run([*argv, "show hostname | json"], capture_output=True, text=True, check=False)
     assert json.loads(good.stdout)["hostname"] == "z01-ctsw01"
@@ -177,8 +179,15 @@ def test_a_reload_ends_every_login_and_forgets_what_was_not_saved(box: Box) -> N
         switch.send_command("hostname lost", expect_string=r"#\s*$")
         switch.send_command("end", expect_string=r"#\s*$")
         switch.write_channel("reload now\n")
-        time.sleep(1)
-    time.sleep(4)
-    with box.connect() as switch:
-        assert switch.find_prompt() == "z01-ctsw01(s1)>"
-        assert json.loads(switch.send_command("show reload cause | json"))["resetCauses"]
+        wait_until(lambda: switch.remote_conn.closed, words="the login is not ended")
+
+    def is_back() -> bool:
+        try:
+            with box.connect() as switch:
+                if switch.find_prompt() != "z01-ctsw01(s1)>":
+                    return False
+                return bool(json.loads(switch.send_command("show reload cause | json"))["resetCauses"])
+        except (NetmikoTimeoutException, NetmikoBaseException, SSHException, OSError):  # it boots
+            return False
+
+    wait_until(is_back, words="it does not come back as it was saved")

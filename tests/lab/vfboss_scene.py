@@ -124,7 +124,7 @@ def _ends(fabric: Fabric) -> tuple[tuple[str, str], tuple[str, str]]:
     return (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1])
 
 
-def until(good: Callable[[], bool], seconds: float = 40) -> None:
+def until(good: Callable[[], bool], seconds: float = 120) -> None:
     """Wait for something; fails the test when it does not come."""
     limit = time.monotonic() + seconds
     while not good():

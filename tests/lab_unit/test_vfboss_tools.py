@@ -138,7 +138,7 @@ def test_a_timer_fires_once(box: Node, tmp_path: Path) -> None:
     assert tool(box, "systemctl", "stop", "later.timer").returncode == 0
     armed = time.time()
     assert arm(box, "3s", "t", "/bin/sh", "-c", f"echo x >> {mark}") == 0
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 120
     while not mark.exists() or active(box, "t.service"):
         assert time.monotonic() < limit
         time.sleep(0.05)
@@ -150,11 +150,11 @@ def test_a_timer_fires_once(box: Node, tmp_path: Path) -> None:
 
 def test_a_stopped_timer_does_not_fire(box: Node, tmp_path: Path) -> None:
     mark = tmp_path / "fired"
-    assert arm(box, "6", "t", "/usr/bin/touch", str(mark)) == 0
+    assert arm(box, "12", "t", "/usr/bin/touch", str(mark)) == 0  # stopped before, also on a busy machine
     assert arm(box, "10", "t", "/bin/true") == 1  # the name is taken
     assert tool(box, "systemctl", "stop", "t.timer").returncode == 0
     assert not active(box, "t.timer")
-    time.sleep(6)
+    time.sleep(12)
     assert not mark.exists()
     assert arm(box, "300", "t", "/bin/true") == 0  # the name is free again
     assert tool(box, "systemctl", "stop", "t.timer").returncode == 0
@@ -163,7 +163,7 @@ def test_a_stopped_timer_does_not_fire(box: Node, tmp_path: Path) -> None:
 def test_a_timer_takes_nothing_of_the_session(box: Node, tmp_path: Path) -> None:
     out = tmp_path / "env"
     arm(box, "0.1", "t", "/bin/sh", "-c", f"echo $$ $(ps -o sid= -p $$) $PWD > {out}; sleep 0")
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 120
     while not out.exists() or not out.read_text(encoding="utf-8"):
         assert time.monotonic() < limit
         time.sleep(0.05)
@@ -194,7 +194,7 @@ def test_time_spans(text: str, value: float) -> None:
 
 def test_journal_of_a_timer(box: Node) -> None:
     arm(box, "0", "t", "/bin/echo", "hello")
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 120
     while "hello" not in tool(box, "journalctl", "-u", "t", "--no-pager").stdout + tool(box, "journalctl").stdout:
         assert time.monotonic() < limit
         time.sleep(0.05)

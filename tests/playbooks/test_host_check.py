@@ -25,7 +25,7 @@ def test_what_is_taken(script: str, expected: dict[str, Any], tmp_path: Path, mo
     call, began = caller(Host(tmp_path), monkeypatch, capsys), time.monotonic()
     result = call(check, argv=["/bin/sh", "-c", script], stdin="{}", seconds=1, most=1 << 16)
     assert {key: result.get(key) for key in expected} == expected
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 45
 
 
 def test_a_program_that_is_not_there(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:

@@ -172,18 +172,19 @@ def test_places_through_every_kind_of_type(text: str, lines: list[str], tmp_path
 
 def test_not_slower_than_pyyaml() -> None:
     zone = "  - name: zone{0}\n    racks: {0}\n    profile: grand-teton\n    on_: yes\n    cable: [1, 2.5, abc]\n"
-    text = "zones:\n" + "".join(zone.format(number) for number in range(3_200))
+    text = "zones:\n" + "".join(zone.format(number) for number in range(1_600))
 
-    def fastest(load: Any) -> float:
-        times = []
-        for _ in range(3):
-            start = time.process_time()
-            load()
-            times.append(time.process_time() - start)
-        return min(times)
+    def cost(load: Any) -> float:
+        start = time.process_time()
+        load()
+        return time.process_time() - start
 
-    ours = fastest(lambda: YamlSource("c.yaml", text).build())
-    plain = fastest(lambda: yaml.load(text, yaml.CSafeLoader))
+    # By turns, so that what else the machine does meets both.
+    pairs = [
+        (cost(lambda: YamlSource("c.yaml", text).build()), cost(lambda: yaml.load(text, yaml.CSafeLoader)))
+        for _ in range(5)
+    ]
+    ours, plain = (min(times) for times in zip(*pairs, strict=True))
     assert ours < 1.3 * plain
 
 

@@ -273,7 +273,7 @@ def test_bad_answers_are_one_clear_line_in_bounded_time(
     start = time.monotonic()
     with pytest.raises(DeviceError, match=r"no end of the answer to 'show ip route \| json' in time"):
         device.routes()
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 45
 
 
 def test_facts_come_through_a_repeated_echo_and_from_an_unprivileged_prompt(

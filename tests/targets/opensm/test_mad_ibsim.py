@@ -47,7 +47,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory, subnet: Subnet) -> Itera
             env={**client.without_preload(), "IBSIM_SOCKNAME": name},
         )  # fmt: skip
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while b"Network simulator ready." not in log.read_bytes():
             assert process.poll() is None and time.monotonic() < end, log.read_text()
             time.sleep(0.02)

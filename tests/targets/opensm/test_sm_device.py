@@ -179,7 +179,7 @@ def test_the_timer_returns_the_old_files_by_itself(box: FakeSm, connect: Connect
     device = connect()
     staged = device.stage(_files(box, pkey="0x1002", routing_engine="updn,no_fallback"), "run-2")
     device.commit(staged, 5)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while device.pending()[0].detail != "restored: the timer has returned the old files":
         assert time.monotonic() < end
         time.sleep(0.1)
