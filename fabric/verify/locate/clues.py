@@ -94,8 +94,13 @@ def hear(places: Places, clues: Iterable[Clue]) -> list[Heard]:
 
 
 def narrow_places(heard: Iterable[Heard]) -> frozenset[Suspect]:
-    """The cables on which packets of full size were seen to be lost."""
-    said = (suspect for one in heard if one.clue.kind == "mtu" for suspect in (one.suspect, one.peer))
+    """The cables of which is known why runs over them break off: packets of full size are lost there, or they end in another port."""
+    said = (
+        suspect
+        for one in heard
+        if one.clue.kind in ("mtu", "crossed")
+        for suspect in (one.suspect, one.peer if one.clue.kind == "mtu" else None)
+    )
     return frozenset(suspect for suspect in said if suspect is not None and suspect[0] in ("link", "trunk"))
 
 
@@ -110,12 +115,12 @@ def observation(places: Places, heard: Heard) -> Observation | None:
     weight = LINK.get(kind, HOST)
     if suspect[0] == "gpu":
         weight = GPU.get(kind, HOST)
-    elif suspect[0] == "link":
+    elif suspect[0] == "link" and kind != "crossed":  # a cable in a wrong port is no fault of its switch
         may = (places.switch(places.seat(suspect[1], suspect[2]).switch),)
     elif suspect[0] == "trunk":
         trunk = places.trunk[suspect[1]]
         may = (places.switch(trunk.a), places.switch(trunk.b))
-    else:
+    elif suspect[0] != "link":
         may = tuple(("link", suspect[1], seat.rail) for seat in places.seats.get(suspect[1], ()))
         weight = 8.0 if kind in GPU else HOST
     return Observation(True, (suspect,), may, weight, said=weight >= SURE)

@@ -241,3 +241,14 @@ def test_what_breaks_off_over_a_smaller_mtu_is_explained_by_it() -> None:
     slow = [replace(m("rails", (a, b), 0.1 if rail else 1.0, (rail,)), round=2) for rail in (0, 1)]
     peers = [m("rails", (c, d), 1.0, (rail,)) for rail in (0, 1)]
     assert len(locate(places, [*broken, *slow, *peers], [clue])) > 1  # slowness is not explained by it
+
+
+def test_crossed_cables_are_named_and_not_their_host_when_it_has_no_others() -> None:
+    places = places_of("lab")
+    a, b, c, d = list(places.seats)[:4]
+    one, other = places.seats[a][:2]
+    clues = [Clue("crossed", s.name, "by LLDP", f"{t.switch}:{t.port}") for s, t in ((one, other), (other, one))]
+    whole = [Measurement("pairs", "all_gather", (a, x), (0, 1), state="broken", reason="it hung") for x in (b, c)]
+    single = [Measurement("rails", "all_gather", (a, b), (rail,), state="broken") for rail in (0, 1)]
+    found = locate(places, [*whole, *single, m("pairs", f"{c} {d}", 1.0)], clues)
+    assert {(part.kind, part.name) for part in found} == {("cable", one.cable), ("cable", other.cable)}
