@@ -26,14 +26,18 @@ from fabric.words import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
+junit_option: Callable[[F], F] = click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML.")
+history_option: Callable[[F], F] = click.option(
+    "--no-history", is_flag=True, help="Leave this run out of the history (see fabric history)."
+)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     json_option,
-    click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML."),
+    junit_option,
     click.option("--html", type=_FILE, metavar="FILE", help="Also write a page for the browser (see fabric report)."),
     click.option(
         "--full", is_flag=True, help="Show evidence, every unknown and every pass; with --ping-by ping all pairs."
     ),
-    click.option("--no-history", is_flag=True, help="Leave this run out of the history (see fabric history)."),
+    history_option,
 )
 
 
@@ -78,30 +82,43 @@ def selection(options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"--{flag} {value}" for name, flag in names.items() for value in options.get(name) or ())
 
 
-def conclude(outcome: Outcome, want: Wanted) -> int:
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How a command with a report and a page of its own shows its outcome."""
+
+    show: Callable[[], None]
+    page: Callable[[Path], None]
+
+
+def conclude(outcome: Outcome, want: Wanted, forms: Forms | None = None) -> int:
     """Keeps, writes and prints the outcome; the exit code is that of the findings, whatever becomes of the history."""
     if want.history:
         _keep(outcome, want)
     failed: list[Exception] = []
     for write in (_junit, _html):
         try:
-            write(outcome, want)
+            write(outcome, want, forms)
         except (FabricError, OSError) as error:  # told after the report, which must not be lost with its copy
             failed.append(error)
-    _print(outcome, want)
+    if forms is None:
+        _print(outcome, want)
+    else:
+        forms.show()
     if failed:
         sys.stdout.flush()
         raise failed[0]
     return report.exit_code(outcome.findings)
 
 
-def _junit(outcome: Outcome, want: Wanted) -> None:
+def _junit(outcome: Outcome, want: Wanted, _: Forms | None) -> None:
     if want.junit is not None:
         write_atomic(want.junit, junit_xml(outcome.findings, outcome.cluster))
 
 
-def _html(outcome: Outcome, want: Wanted) -> None:
-    if want.html is not None:
+def _html(outcome: Outcome, want: Wanted, forms: Forms | None) -> None:
+    if want.html is not None and forms is not None:
+        forms.page(want.html)
+    elif want.html is not None:
         from fabric.cli.report import page_of, write_page
         from fabric.verify.history import history_file
 

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fabric.cli.common import json_option, spec_option
+from fabric.cli.conclude import history_option, junit_option
+from fabric.cli.live import state_option
 from fabric.errors import FabricError
 from fabric.words import printable
 
 if TYPE_CHECKING:
+    from fabric.design.seats import Seating
     from fabric.verify.flight_recorder.place import Placed
 
-_FULL = "Show evidence, all waits, every unknown."
+_UNPLACED = "note: no rank is placed: give --ranks (a rank file, Slurm's variables, torchrun or NCCL logs)"
 
 
 @click.command("flight-recorder")
@@ -35,8 +39,11 @@ _FULL = "Show evidence, all waits, every unknown."
 )  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to read in (default: one a core).")
 @json_option
+@junit_option
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write a page.")
-@click.option("--full", is_flag=True, help=_FULL)
+@click.option("--full", is_flag=True, help="Show evidence, all waits, every unknown.")
+@history_option
+@state_option
 @click.pass_context
 def flight_recorder(
     context: click.Context,
@@ -46,26 +53,31 @@ def flight_recorder(
     spec: Path,
     ranks: tuple[Path, ...],
     workers: int | None,
-    as_json: bool,
-    html: Path | None,
-    full: bool,
+    **options: Any,
 ) -> None:
     """Read the PyTorch flight-recorder dumps of a job (files, or folders of them) and name the rank that all others wait for.
 
     Dumps are not trusted: pickles with anything but plain data are refused. With --ranks each rank becomes GPU, host, NIC and switch
     port of SPEC; without it, hosts of SPEC are known where the dumps lie in one folder a host.
 
+    With --spec or --ranks the run is kept in the state folder, for `fabric history` and `fabric report`.
+
     Exit codes: 2 a rank is named, 0 no rank waits for another, 1 the evidence is not enough, or nothing could be read.
     """
+    from fabric.change.clock import SystemClock
+    from fabric.cli.conclude import Forms, conclude, wanted
+    from fabric.design.seats import load_seating
     from fabric.verify.flight_recorder import report
     from fabric.verify.flight_recorder.analyse import analyse
     from fabric.verify.flight_recorder.find import find_dumps
+    from fabric.verify.flight_recorder.kept import outcome_of
     from fabric.verify.flight_recorder.load import load_dumps
     from fabric.verify.flight_recorder.place import findings_of, locate_culprits
-    from fabric.verify.report import exit_code
 
+    want = wanted(spec, SystemClock().now(), options)
     files = find_dumps(dumps)
-    placed = _placed(files, spec, ranks, given=_given(context))
+    seating = load_seating(spec) if (named := _given(context) or bool(ranks)) or spec.exists() else None
+    placed = _placed(files, seating, ranks)
     loaded = load_dumps(files, processes=workers, done=_progress(len(files)))
     if not loaded.ranks:
         first = loaded.unread[0]
@@ -74,19 +86,24 @@ def flight_recorder(
     located = locate_culprits(analysis, placed)
     found = findings_of(analysis, located)
     document = report.document(analysis, located, found, str(spec))
-    if html is not None:
-        _write(html, document)
-    if as_json:
-        click.echo(json.dumps(document, ensure_ascii=False))
-    else:
-        for line in report.lines(analysis, found, full=full):
-            click.secho(
-                printable(line),
-                fg={"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}.get(line.partition(" ")[0]),
-            )
-        if not placed and located:
-            click.echo("note: no rank is placed: give --ranks (a rank file, Slurm's variables, torchrun or NCCL logs)")
-    context.exit(exit_code(found))
+
+    def show() -> None:
+        if want.as_json:
+            click.echo(json.dumps(document, ensure_ascii=False))
+        else:
+            _print(report.lines(analysis, found, full=want.full))
+            if not placed and located:
+                click.echo(_UNPLACED)
+
+    outcome = outcome_of(seating.name if seating else "", located, found)
+    want = replace(want, history=want.history and named)
+    context.exit(conclude(outcome, want, Forms(show, lambda path: _write(path, document))))
+
+
+def _print(lines: Iterable[str]) -> None:
+    colours = {"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}
+    for line in lines:
+        click.secho(printable(line), fg=colours.get(line.partition(" ")[0]))
 
 
 def _given(context: click.Context) -> bool:
@@ -94,15 +111,13 @@ def _given(context: click.Context) -> bool:
     return context.get_parameter_source("spec") is not click.core.ParameterSource.DEFAULT
 
 
-def _placed(files: Mapping[int, Path], spec: Path, ranks: tuple[Path, ...], *, given: bool) -> dict[int, Placed]:
+def _placed(files: Mapping[int, Path], seating: Seating | None, ranks: tuple[Path, ...]) -> dict[int, Placed]:
     """Where each rank runs; nowhere without a spec, which only a place needs."""
-    from fabric.design.seats import load_seating
     from fabric.verify.flight_recorder.place import place_ranks
     from fabric.verify.flight_recorder.ranks import in_folders, read_ranks
 
-    if not given and not ranks and not spec.exists():
+    if seating is None:
         return {}
-    seating = load_seating(spec)
     hosts = seating.by_host
     return place_ranks(read_ranks(ranks, hosts) if ranks else in_folders(files, hosts), seating)
 

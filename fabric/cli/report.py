@@ -46,7 +46,7 @@ def report(
     """Write one self-contained HTML page: summary, located parts drawn in their rack, bandwidth map, rails, findings. It loads nothing.
 
     RESULTS: files of `fabric validate collectives --results`, outputs of nccl-tests, perftest, DCGM and NCCL's logs, and documents of
-    `fabric validate --json`. Without any: the last run of every check in the history.
+    `fabric validate --json` and `fabric flight-recorder --json`. Without any: the last run of every check in the history.
 
     Exit codes: 2 something in it is wrong, 0 nothing, 1 there was nothing to write.
     """

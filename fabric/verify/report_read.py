@@ -1,4 +1,4 @@
-"""Findings out of a document that `fabric validate --json` printed (`fabric.validate/1`), whoever had it since."""
+"""Findings out of a document that `fabric validate --json` printed (`fabric.validate/1`), or another with findings, whoever had it since."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ LARGEST = 256 << 20
 _TEXTS = ("check", "subject", "verdict", "measured", "expected")
 
 
-def is_document(head: bytes) -> bool:
+def is_document(head: bytes, schema: str = SCHEMA) -> bool:
     """Whether a file that begins so is such a document."""
-    return SCHEMA.encode() in head[:200] and head.lstrip().startswith(b"{")
+    return schema.encode() in head[:200] and head.lstrip().startswith(b"{")
 
 
 def read_document(path: Path) -> list[Finding]:
     """All its findings, in their order; FabricError in one line for what is none."""
+    return findings_in(load_document(path, SCHEMA), path)
+
+
+def load_document(path: Path, schema: str) -> dict[str, Any]:
+    """A document of that version as data; FabricError in one line for what is none."""
     try:
         if path.stat().st_size > LARGEST:
             raise FabricError(f"cannot read {path}: larger than {LARGEST >> 20} MiB")
@@ -30,9 +35,16 @@ def read_document(path: Path) -> list[Finding]:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError):
         raise FabricError(f"{path} is no JSON document of fabric validate, or it was cut off") from None
-    found = data.get("findings") if isinstance(data, dict) and data.get("schema") == SCHEMA else None
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        raise FabricError(f"{path} is no document of the version {schema}")
+    return data
+
+
+def findings_in(data: dict[str, Any], path: Path) -> list[Finding]:
+    """The findings of a document; FabricError in one line, with the place, for what is none."""
+    found = data.get("findings")
     if not isinstance(found, list):
-        raise FabricError(f"{path} is no document of the version {SCHEMA}")
+        raise FabricError(f"{path} is no document of the version {data.get('schema')}")
     return [_finding(item, f"{path}: findings[{number}]") for number, item in enumerate(found)]
 
 
@@ -47,7 +59,7 @@ def _finding(item: Any, place: str) -> Finding:
         raise FabricError(f"{place} has a verdict or a severity that is none of fabric's")
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise FabricError(f"{place}.count is no number of things")
-    texts = (_texts(item.get(name, []), f"{place}.{name}") for name in ("evidence", "devices", "links"))
+    texts = (texts_of(item.get(name, []), f"{place}.{name}") for name in ("evidence", "devices", "links"))
     evidence, devices, links = texts
     action = item.get("action", "")
     if not isinstance(action, str):
@@ -58,7 +70,8 @@ def _finding(item: Any, place: str) -> Finding:
     )  # fmt: skip
 
 
-def _texts(value: Any, place: str) -> tuple[str, ...]:
+def texts_of(value: Any, place: str) -> tuple[str, ...]:
+    """A list of texts; FabricError for another."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise FabricError(f"{place} is no list of texts")
     return tuple(value)

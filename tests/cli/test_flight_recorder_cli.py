@@ -133,3 +133,70 @@ def test_one_bad_dump_does_not_hide_the_others(here: Path, fabric_cli: Cli) -> N
     assert result.exit_code == 2
     assert "flight-recorder.stopped: rank 3" in result.stdout
     assert "asks for code, 'os.system'" in result.stdout
+
+
+GPU = "z02-r001-h2:gpu5"
+
+
+def test_kept_and_drawn(here: Path, fabric_cli: Cli) -> None:
+    asked = ("flight-recorder", "dumps/gpu-2.9", "--ranks", "ranks.txt")
+    said = fabric_cli(*asked, "--json", "--junit", "junit.xml")
+    Path("recorder.json").write_text(said.stdout)
+    assert GPU in Path("junit.xml").read_text(encoding="utf-8")
+    kept = fabric_cli("history", "cluster.yaml", GPU)
+    assert "FAIL flight-recorder.stuck" in kept.stdout
+    for results in ((), ("recorder.json",)):
+        result = fabric_cli("report", "cluster.yaml", *results, "-o", "page.html", "--json")
+        assert (result.exit_code, json.loads(result.stdout)["parts"]) == (2, 1)
+        located = Path("page.html").read_text(encoding="utf-8").partition('id="located"')[2].partition('id="map"')[0]
+        assert re.search(rf'class="[^"]*bad[^"]*"[^>]*>\s*<title>{GPU}', located)
+    assert fabric_cli(*asked, "--no-history").exit_code == 2
+    assert len(json.loads(fabric_cli("history", "cluster.yaml", "--json").stdout)["runs"]) == 1
+
+
+def test_repeat_offenders_are_parts_and_no_ranks(here: Path, fabric_cli: Cli) -> None:
+    """The same GPU is another rank of each job; a rank without a place is nobody; a program error is no hardware's."""
+    write(Job(tp=2, dp=2, rounds=3).run(), here / "healthy")
+    write(Job(tp=2, dp=2, rounds=3, blind={2: 8}).run(), here / "other")
+    Path("moved.txt").write_text("0 z01-r001-h1 0\n1 z01-r001-h1 1\n2 z02-r001-h2 5\n3 z02-r001-h2 6\n")
+    for dumps, ranks in (
+        ("dumps/gpu-2.9", "ranks.txt"),
+        ("healthy", "ranks.txt"),
+        ("other", "moved.txt"),
+        ("dumps/type-2.9", "ranks.txt"),
+    ):
+        fabric_cli("flight-recorder", dumps, "--ranks", ranks)
+        fabric_cli("flight-recorder", dumps, "--spec", "cluster.yaml")
+    found = json.loads(fabric_cli("history", "cluster.yaml", "--lemons", "--json").stdout)["offenders"]
+    assert [(one["name"], one["episodes"]) for one in found] == [(GPU, 2)]
+
+
+def test_without_a_named_spec_nothing_is_kept(here: Path, fabric_cli: Cli) -> None:
+    assert fabric_cli("flight-recorder", "dumps/gpu-2.9").exit_code == 2
+    assert not Path(".fabric").exists()
+
+
+def bad_document(name: str, document: Any) -> str:
+    """A document of the recorder with one thing that is wrong."""
+    culprit = document["culprits"][0]
+    if name == "kind":
+        culprit["kind"] = "ghost"
+    elif name == "confidence":
+        culprit["confidence"] = 7
+    elif name == "seats":
+        culprit["seats"] = [{"host": 3}]
+    elif name == "culprits":
+        document["culprits"] = None
+    elif name == "findings":
+        document["findings"][0]["verdict"] = "guilty"
+    text = json.dumps(document)
+    return text[:-20] if name == "cut" else text
+
+
+@pytest.mark.parametrize("name", ["kind", "confidence", "seats", "culprits", "findings", "cut"])
+def test_report_refuses_in_one_line(here: Path, fabric_cli: Cli, name: str, golden: Callable[[str, str], None]) -> None:
+    said = fabric_cli("flight-recorder", "dumps/gpu-2.9", "--ranks", "ranks.txt", "--json", "--no-history")
+    Path("recorder.json").write_text(bad_document(name, json.loads(said.stdout)))
+    result = fabric_cli("report", "cluster.yaml", "recorder.json", "-o", "page.html")
+    assert (result.exit_code, result.stdout) == (1, "")
+    golden(f"flight-recorder/report-{name}.txt", result.stderr)

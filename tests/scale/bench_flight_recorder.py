@@ -55,6 +55,7 @@ def _row(dumps: Path, made: int, culprit: int, size: int, way: str) -> Row:
         "flight-recorder",
         str(dumps),
         "--json",
+        "--no-history",
         "--spec",
         "inventories/lab/cluster.yaml",
     ]

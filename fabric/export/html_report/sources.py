@@ -12,6 +12,8 @@ from fabric.verify.collectives.gates import expected_rates, findings, least
 from fabric.verify.collectives.model import Clue, Measurement, Part
 from fabric.verify.collectives.results import read_all
 from fabric.verify.finding import Finding
+from fabric.verify.flight_recorder.kept import read_analysis
+from fabric.verify.flight_recorder.report import SCHEMA as RECORDED
 from fabric.verify.history import History, Offender, Run, offenders, outcome_of
 from fabric.verify.locate import locate
 from fabric.verify.locate.places import Places
@@ -35,14 +37,23 @@ class Gathered:
 def from_files(seating: Seating, paths: Sequence[Path]) -> Gathered:
     """The findings of files; faults are located from all measurements and clues together. FabricError for a file of no known kind."""
     found = Gathered(sources=[path.name for path in paths])
-    documents = [path for path in paths if is_document(_head(path))]
-    for path in documents:
-        found.findings += read_document(path)
-    found.measurements, found.clues = read_all((path for path in paths if path not in documents), seating)
+    others = []
+    for path in paths:
+        head = _head(path)
+        if is_document(head):
+            found.findings += read_document(path)
+        elif is_document(head, RECORDED):
+            told, named = read_analysis(path)
+            found.findings += told
+            found.parts += named
+        else:
+            others.append(path)
+    found.measurements, found.clues = read_all(others, seating)
     if found.measurements or found.clues:
         places, expected = Places(seating), expected_rates(seating, seating.cluster.spec.collectives)
-        found.parts += locate(places, found.measurements, found.clues, expected=least(expected))
-        found.findings += findings(places, found.measurements, found.parts, expected)
+        parts = locate(places, found.measurements, found.clues, expected=least(expected))
+        found.parts += parts
+        found.findings += findings(places, found.measurements, parts, expected)
     return found
 
 

@@ -10,7 +10,7 @@ from fabric.verify.history.faults import Episode, Told, episodes, told_in, unsee
 from fabric.verify.history.names import LINK, device_of, ends_of, plain
 from fabric.verify.history.store import History, Run
 
-NOBODY = frozenset({"collectives.path", "collectives.undecided", "collectives.setting"})
+NOBODY = frozenset({"collectives.path", "collectives.undecided", "collectives.setting", "flight-recorder.mismatch"})
 """Faults of no part."""
 _NAME = re.compile(r"\w[\w.-]*(:[^\s:]+)?")
 
@@ -38,7 +38,11 @@ def offenders(history: History, runs: Sequence[Run], *, at_least: int = 2) -> li
     host with three faulty cables is no matter of cables. A host and its NIC or GPU likewise.
     """
     blind = unseen(history, runs)
-    failed = [one for one in told_in(history, runs) if one.verdict == "fail" and one.check not in NOBODY]
+    failed = [
+        one
+        for one in told_in(history, runs)
+        if one.verdict == "fail" and one.check not in NOBODY and not _unplaced(one)
+    ]
     by_name: dict[str, list[int]] = {}
     found = episodes(failed, runs, blind)
     for number, episode in enumerate(found):
@@ -60,6 +64,11 @@ def blamed(told: Told) -> Iterator[str]:
         ends = [end for end in ends if _NAME.fullmatch(end)]  # no dots, no "and 5 more"
     names = [plain(told.subject)] if LINK in told.subject and len(ends) == 2 else ends
     yield from dict.fromkeys((*names, *(device_of(end) for end in ends)))
+
+
+def _unplaced(told: Told) -> bool:
+    """A rank of a job of which nobody said where it ran: in the next job its number is another GPU."""
+    return told.kind == "flight-recorder" and not told.devices
 
 
 def _is_wider(name: str, numbers: Sequence[int], by_name: dict[str, list[int]]) -> bool:
