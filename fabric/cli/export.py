@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fabric.cli import export_ib, export_slurm
+from fabric.cli import export_ib, export_jobs, export_slurm
 from fabric.cli.common import json_option, spec_argument
 from fabric.words import counted
 
@@ -19,7 +19,7 @@ def export() -> None:
     """The design in the forms of other tools."""
 
 
-for _command in (*export_ib.COMMANDS, export_slurm.slurm):
+for _command in (*export_ib.COMMANDS, export_slurm.slurm, *export_jobs.COMMANDS):
     export.add_command(_command)
 
 
