@@ -107,6 +107,38 @@ TABLE = (
 )  # fmt: skip
 
 
+RECURSIVE = Case("recursive", algorithm="recursive", gpus=16_384)
+FURTHER = (
+    (replace(RECURSIVE, name="recursive, small messages far, ECMP", hash="ecmp"), 28),
+    (replace(RECURSIVE, name="recursive, small messages far, 16 QP", qps=16), 65),
+    (replace(RECURSIVE, name="recursive, small messages far, spray", hash="spray"), 98),
+    (replace(RECURSIVE, name="recursive, large messages far, ECMP", hash="ecmp", far="large"), 6),
+    (replace(RECURSIVE, name="recursive, large messages far, 16 QP", qps=16, far="large"), 12),
+    (replace(RECURSIVE, name="recursive, large messages far, spray", hash="spray", far="large"), 16),
+)
+"""Recursive doubling on 16,384 GPUs in rack order with 16 uplinks: case and mean."""
+
+PARTS = (
+    ("4,096 GPUs of 2 zones, sorted", 2, "none", 80, 100), ("4,096 GPUs of 2 zones, shuffled inside", 2, "zone", 50, 100),
+    ("4,096 GPUs of 2 zones, random", 2, "all", 28, 44), ("16,384 GPUs of 8 zones, sorted", 8, "none", 78, 100),
+    ("16,384 GPUs of 8 zones, shuffled inside", 8, "zone", 47, 100), ("16,384 GPUs of 8 zones, random", 8, "all", 17, 25),
+)  # fmt: skip
+"""Partial jobs, 256 hosts of each zone, 16 queue pairs and 16 uplinks: name, zones, what is shuffled, mean, placement bound."""
+
+
+def part(name: str, zones: int, shuffled: str, seed: int = 0) -> Case:
+    """The case of a partial job."""
+    lot = np.random.default_rng(seed)
+    each = [np.arange(256) + 384 * zone for zone in range(zones)]
+    if shuffled == "zone":
+        each = [lot.permutation(one) for one in each]
+    order = np.concatenate(each)
+    if shuffled == "all":
+        order = lot.permutation(order)
+    hosts = net("16").hosts
+    return Case(name, qps=16, hosts=tuple(hosts[index] for index in order.tolist()), placement="given")
+
+
 def main(seeds: int) -> None:
     """Prints the table."""
     print("| case | " + " | ".join(f"{column} uplinks: theory | here" for column in UPLINKS) + " |")
@@ -122,6 +154,14 @@ def main(seeds: int) -> None:
                 f"{band.p50:.1f} [{band.p5:.1f}-{band.p95:.1f}]" + ("" if closed is None else f", closed {closed:.1f}")
             )
         print(f"| {row.case.name} | " + " | ".join(cells) + " |", flush=True)
+    for case, mean in FURTHER:
+        band = predict(net("16"), replace(case, seeds=seeds), advice=False).reached
+        print(f"| {case.name} | {mean} | {band.p50:.1f} [{band.p5:.1f}-{band.p95:.1f}] |", flush=True)
+    for name, zones, shuffled, mean, bound in PARTS:
+        found = predict(net("16"), replace(part(name, zones, shuffled), seeds=seeds), advice=False)
+        band = found.reached
+        text = f"{band.p50:.1f} [{band.p5:.1f}-{band.p95:.1f}]"
+        print(f"| {name} | {mean}, placement {bound} | {text}, placement {found.placement_bound:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
