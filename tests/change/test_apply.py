@@ -288,7 +288,7 @@ def test_second_ctrl_c_leaves_devices_to_their_timers(cluster: Cluster) -> None:
         if (name, at) == (FIRST, "reconnect"):
             cluster.control.interrupt()
             cluster.control.interrupt()
-            release.wait(20)
+            release.wait(120)
             raise lost(name)
 
     cluster.fleet.hook = hook

@@ -45,13 +45,13 @@ def test_a_device_that_never_answers_is_given_up(cluster: Cluster) -> None:
 
     def hook(name: str, _point: str) -> None:
         if name == "z01-ctsw01":
-            release.wait(30)
+            release.wait(120)
 
     cluster.fleet.hook = hook
     start = time.monotonic()
-    plan = plan_of(cluster, deadline_s=0.5, parallel=1)
+    plan = plan_of(cluster, deadline_s=3, parallel=1)
     release.set()
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
     assert [d.name for d in plan.devices if d.kind == "unknown"] == ["z01-ctsw01"]
     assert plan.count("changed") == 7
 
@@ -78,12 +78,13 @@ def test_a_bug_in_a_driver_is_no_unreachable_device(cluster: Cluster) -> None:
 
 def test_fan_out_runs_so_many_at_once() -> None:
     running, most, lock = [0], [0], threading.Lock()
+    eight = threading.Barrier(8)
 
     def work(number: int) -> int:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
-        time.sleep(0.02)
+        eight.wait(120)  # nobody goes on before there are eight
         with lock:
             running[0] -= 1
         return number * 2
@@ -94,7 +95,7 @@ def test_fan_out_runs_so_many_at_once() -> None:
 
 def test_fan_out_gives_up_and_goes_on() -> None:
     release = threading.Event()
-    results = dict(fan_out(lambda n: release.wait(30) if n < 2 else n, range(6), parallel=2, deadline_s=0.4))
+    results = dict(fan_out(lambda n: release.wait(120) if n < 2 else n, range(6), parallel=2, deadline_s=3))
     release.set()
     assert [n for n, result in results.items() if isinstance(result, GivenUpError)] == [0, 1]
     assert [results[n] for n in range(2, 6)] == [2, 3, 4, 5]

@@ -162,7 +162,7 @@ def test_flows_between_two_addresses_of_this_machine(capfd: pytest.CaptureFixtur
         "--seconds",
         "0.05",
         "--port",
-        "47911",
+        "27911",
     ]
     receiver = threading.Thread(target=paths.main, args=([*arguments, "--rank", "1"],))
     receiver.start()

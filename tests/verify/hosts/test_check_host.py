@@ -33,7 +33,7 @@ TOP = Path(program.__file__).resolve().parents[3]
 SHIPPED = [TOP / "design/hosts/expect.py", *sorted((TOP / "verify/hosts/node").glob("*.py"))]
 
 
-def said(source: Command, deadline_s: float = 5.0) -> str:
+def said(source: Command, deadline_s: float = 60.0) -> str:
     try:
         return gather([source], deadline_s).text(source)
     except Unseen as why:
@@ -68,13 +68,13 @@ def test_commands(source: Command, expected: str) -> None:
 def test_a_command_that_does_not_end_is_left(script: str) -> None:
     began = time.monotonic()
     assert said(sh(script), 0.5) == "unseen: sh: no answer in 0.5 s"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 45
 
 
 def test_a_grandchild_that_keeps_the_pipe_holds_nobody_up() -> None:
     began = time.monotonic()
-    assert said(sh("echo done; sleep 20 &"), 5) == "done\n"
-    assert time.monotonic() - began < 3
+    assert said(sh("echo done; sleep 60 &")) == "done\n"
+    assert time.monotonic() - began < 45
 
 
 def test_what_cannot_even_be_killed_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,8 +83,8 @@ def test_what_cannot_even_be_killed_is_left_behind(monkeypatch: pytest.MonkeyPat
     kill = os.killpg
     monkeypatch.setattr(os, "killpg", lambda group, _signal: left.append(group))
     began = time.monotonic()
-    found = gather([Probe("/proc", "h"), sh("sleep 60"), sh("echo hello")], 0.5)
-    assert time.monotonic() - began < 3
+    found = gather([Probe("/proc", "h"), sh("sleep 60"), sh("echo hello")], 5)
+    assert time.monotonic() - began < 45
     assert found.text(sh("echo hello")) == "hello\n"
     assert len(left) == 1
     kill(left[0], 9)
