@@ -52,9 +52,9 @@ def loop_error(net: Net, group: int, start: int) -> FabricError:
     cycle = cycle_towards(net, group, start)
     if cycle is None:
         return FabricError(f"the way from {net.switches[start]} to {to} is longer than any path of a fabric")
-    way = " -> ".join(net.switches[switch] for switch in cycle)
+    way, count = " -> ".join(net.switches[switch] for switch in cycle), counted(len(cycle) - 1, "switch", "switches")
     return FabricError(
-        f"a routing loop of {counted(len(cycle) - 1, 'switch')} on the way to {to}: {way}",
+        f"a routing loop of {count} on the way to {to}: {way}",
         hint="compare the routes of these switches with the design: `fabric validate routing`",
     )
 
