@@ -14,9 +14,9 @@ from tests.predict import geometry
 
 ROWS = {row.case.name: row for row in geometry.TABLE}
 SHORT = [
-    ("small, plain ECMP", "16", 10), ("small, 16 QP", "16", 10), ("small, 16 QP", "32", 3), 
-    ("in zones, ECMP", "16", 2), ("in zones, 16 QP", "32", 1), ("rack order, ECMP", "16", 3),
-    ("rack order, 4 QP", "16", 3), ("rack order, 16 QP", "16", 3), ("rack order, 16 QP", "18", 3), ("rack order, 16 QP", "32", 2),
+    ("small, plain ECMP", "16", 10), ("small, 16 QP", "16", 10), ("small, 16 QP", "32", 3),
+    ("in zones, ECMP", "16", 2), ("rack order, ECMP", "16", 3),
+    ("rack order, 4 QP", "16", 2), ("rack order, 16 QP", "16", 2), ("rack order, 16 QP", "18", 1), ("rack order, 16 QP", "32", 1),
     ("rack order, pinned", "16", 1), ("tree, rack order, 16 QP", "16", 2), ("random, 16 QP, one seed", "32", 1),
 ]  # fmt: skip
 
@@ -29,9 +29,8 @@ def test_a_figure_of_the_table(name: str, column: str, seeds: int) -> None:
     assert (mean - spread if low is None else low) <= found.reached.p50 <= (mean + spread if high is None else high)
     if found.analytic is not None:
         fullest, by_lot = 100 / found.analytic, 100 / found.reached.p50
-        assert abs(fullest - by_lot) <= max(
-            1 / ROWS[name].case.subflows, 0.1 * by_lot
-        )  # a subflow is the least that they can differ by
+        step = 1 / ROWS[name].case.subflows  # the least that they can differ by
+        assert abs(fullest - by_lot) <= max(step, 0.15 * by_lot)
 
 
 @pytest.mark.parametrize(("case", "mean"), geometry.FURTHER[:1], ids=lambda value: getattr(value, "name", None))
