@@ -13,7 +13,7 @@ from fabric.predict.latency import Clock, wires
 from fabric.predict.load import crossing, spread
 from fabric.predict.model import Case, HotLink, Point, Prediction
 from fabric.predict.net import Net
-from fabric.predict.runs import Asked, Step, band, middle_seed, norms_of
+from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
 from fabric.predict.waterfall import Ladder, climb, waterfall
 
 SIZES = tuple(1 << shift for shift in range(20, 38, 2))
@@ -40,7 +40,7 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
     now = broken or whole
     ladder = climb(whole, broken, case.seeds)
     pattern, order, steps = now.steps(0)
-    clock = Clock(wires(case, len(order), net.rails, pattern.steps, scale), gbps)
+    clock = Clock(wires(case, len(order), net.rails, pattern.steps, scale), gbps, scale)
     found = norms_of(ladder.runs)
     sizes = case.sizes or SIZES
     sent = [sent_bytes(case, size, len(order), net.rails) for size in sizes]
@@ -95,7 +95,7 @@ def _point(
 def hottest(asked: Asked, ladder: Ladder, most: int = HOTTEST) -> tuple[HotLink, ...]:
     """The fullest links between switches, or of NICs where these gate: of the median seed, in the phase that takes longest."""
     seed = middle_seed(ladder.runs)
-    step = slowest(asked, ladder, seed)
+    step = slowest(asked, ladder.runs, seed)
     net, policy = asked.net, asked.policy()
     found = asked.loads(step, policy, seed) / net.capacity
     between = (net.source >= 0) & (net.target >= 0)
@@ -120,14 +120,6 @@ def hottest(asked: Asked, ladder: Ladder, most: int = HOTTEST) -> tuple[HotLink,
             HotLink(net.name(channel), net.tiers[int(net.tier[channel])], float(found[channel]), len(on), pairs)
         )
     return tuple(links)
-
-
-def slowest(asked: Asked, ladder: Ladder, seed: int) -> Step:
-    """The phase that takes longest in a seed."""
-    _, _, steps = asked.steps(seed)
-    norms = ladder.runs[seed].phases
-    took = [step.phase.share * step.phase.count / one for step, one in zip(steps, norms, strict=True)]
-    return steps[int(np.argmax(took))]
 
 
 def _tiers(asked: Asked, ladder: Ladder) -> dict[str, float]:

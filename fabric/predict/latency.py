@@ -62,10 +62,11 @@ def alpha_us(case: Case, cost: ProtocolCost, hosts: int, gpus_per_host: int, ste
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Times on NICs of `gbps` Gb/s."""
+    """Times on NICs of `gbps` Gb/s; `scale` is what corrected the latency of `wires`."""
 
     wires: tuple[Wire, ...]
     gbps: float
+    scale: float = 1.0
 
     def fastest(self, sent: float, norm: float) -> Wire:
         """The protocol that is fastest for `sent` bytes a NIC at `norm`."""

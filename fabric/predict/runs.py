@@ -145,3 +145,10 @@ def band(values: Floats) -> Band:
 def middle_seed(runs: tuple[Run, ...]) -> int:
     """The seed whose norm is the median, of an even number the lower one."""
     return int(np.argsort([run.norm for run in runs], kind="stable")[(len(runs) - 1) // 2])
+
+
+def slowest(asked: Asked, runs: tuple[Run, ...], seed: int) -> Step:
+    """The phase that takes longest in a seed."""
+    _, _, steps = asked.steps(seed)
+    took = [step.phase.share * step.phase.count / one for step, one in zip(steps, runs[seed].phases, strict=True)]
+    return steps[int(np.argmax(took))]

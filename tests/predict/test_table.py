@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fabric.predict.answer import predict
+from fabric.predict.model import Case
 from tests.predict import geometry
 
 ROWS = {row.case.name: row for row in geometry.TABLE}
@@ -34,7 +35,7 @@ def test_a_figure_of_the_table(name: str, column: str, seeds: int) -> None:
 
 
 @pytest.mark.parametrize(("case", "mean"), geometry.FURTHER[:1], ids=lambda value: getattr(value, "name", None))
-def test_recursive_doubling(case: geometry.Case, mean: float) -> None:
+def test_recursive_doubling(case: Case, mean: float) -> None:
     found = predict(geometry.net("16"), replace(case, seeds=1), advice=False)
     assert found.reached.p50 == pytest.approx(mean, rel=0.05)
 
