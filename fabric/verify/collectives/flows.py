@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from fabric.design.ip import fmt4, fmt6
@@ -89,8 +90,11 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _reason(text: str) -> str:
+    """Why there is no result: what a launcher puts into a box of dashes, else the last line."""
     said = [line.strip() for line in text.splitlines() if line.strip() and "starts" not in line]
-    return said[-1][:200] if said else "it printed nothing"
+    boxed = [after for before, after in pairwise(said) if not before.strip("-") and after.strip("-")]
+    plain = [line for line in said if line.strip("-")]
+    return (boxed[:1] or plain[-1:] or ["it printed nothing"])[0][:200]
 
 
 def _ends(seating: Seating, group: Group) -> tuple[Seat, Seat]:

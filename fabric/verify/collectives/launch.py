@@ -61,6 +61,7 @@ class CommandLauncher:
         """See Launcher."""
         waiting = deque((task, self.command(task)) for task in self.tasks(groups))
         done: dict[int, list[Ended]] = {}
+        again: set[int] = set()
         with scratch("collectives") as held, Pool[tuple[int, Task, Command]](held) as pool:
             while waiting or len(pool):
                 while waiting and len(pool) < self.how.parallel:
@@ -69,11 +70,26 @@ class CommandLauncher:
                     done[len(done)] = []
                 for key, ended in pool.ended():
                     number, task, command = key
+                    if number not in again and torn(ended):
+                        again.add(number)
+                        pool.start(key, command)
+                        continue
                     done[number].append(ended)
                     if ended.code == 0 and len(done[number]) < repeats(task, self.how):
                         pool.start(key, command)
                     else:
                         yield from read(task, done[number], self.seating)
+
+
+def torn(ended: Ended) -> bool:
+    """Whether Open MPI did not begin since another of its runs on one of the hosts removed the common session folder just then.
+
+    It removes the folder of host and user when it is empty; who makes one of his own in it at that moment fails (seen with 4.1).
+    """
+    return bool(ended.code) and any(words in text for words in _TORN for text in (ended.err, ended.out))
+
+
+_TORN = ("A call to mkdir was unable to create the desired directory", "in file util/session_dir.c")
 
 
 def repeats(task: Task, how: Collectives) -> int:

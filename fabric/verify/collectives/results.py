@@ -1,8 +1,9 @@
 """The file of results, version `fabric.results/1`: measurements and clues as JSON lines, so that a run can add to it as it goes.
 
 The first line is `{"schema": "fabric.results/1", "cluster": "..."}`; each other line is `{"measurement": {...}}` or `{"clue": {...}}`
-with the fields of `Measurement` and `Clue`. A last line without its line feed was cut off by a kill and is left out. What a file
-says is untrusted: its size and every line are bounded, types are strict, and anything else is refused by one line.
+with the fields of `Measurement` and `Clue`. Each later run that adds to the file begins with such a first line of its own. A last line
+without its line feed was cut off by a kill and is left out. What a file says is untrusted: its size and every line are bounded, types are
+strict, and anything else is refused by one line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from io import FileIO
@@ -77,6 +78,8 @@ class Recorder:
             if cluster and head.get("cluster") not in (None, "", cluster):
                 raise FabricError(f"{self.path} holds results of another cluster", hint="give another name")
             self._cut_off(end)
+            if end > len(first) + 1:  # results of an earlier run are there
+                self._write(first.decode() + "\n")
         except OSError as error:
             raise self._cannot(error) from error
 
@@ -178,9 +181,11 @@ def is_results(head: bytes) -> bool:
 
 
 def read(path: Path) -> tuple[list[Measurement], list[Clue]]:
-    """All results of a file, in its order; FabricError with file and line for what is none."""
-    measurements: list[Measurement] = []
-    clues: list[Clue] = []
+    """The results of a file, in its order; FabricError with file and line for what is none.
+
+    What a later run has measured again does not count any more: see `_latest`.
+    """
+    runs: list[_Run] = [([], [])]
     try:
         _regular(path)
         if path.stat().st_size > LARGEST:
@@ -191,13 +196,36 @@ def read(path: Path) -> tuple[list[Measurement], list[Clue]]:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 2):
                 if not line.endswith(b"\n") and len(line) <= LONGEST:
                     break  # cut off by a kill
+                if line.startswith(b'{"schema"') and _header(line) is not None:
+                    runs.append(([], []))
+                    continue
                 one = _parsed(f"{path}:{number}", line)
                 if isinstance(one, Measurement):
-                    measurements.append(one)
+                    runs[-1][0].append(one)
                 elif one is not None:
-                    clues.append(one)
+                    runs[-1][1].append(one)
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
+    return _latest(runs)
+
+
+_Run = tuple[list[Measurement], list[Clue]]
+
+
+def _latest(runs: Sequence[_Run]) -> _Run:
+    """Of all runs what no later one has measured again: results whose hosts all took part later, and clues of such a host.
+
+    When all hosts of a run took part later, nothing of it is left, also what logs said of switches. What could not be made measured nobody.
+    """
+    later: set[str] = set()
+    measurements: list[Measurement] = []
+    clues: list[Clue] = []
+    for made, said in reversed(runs):
+        hosts = {host for m in made if m.state != "unmade" for host in m.hosts}
+        if not hosts or not hosts <= later:
+            measurements[:0] = [m for m in made if not (m.hosts and later.issuperset(m.hosts))]
+            clues[:0] = [c for c in said if later.isdisjoint(end.partition(":")[0] for end in (c.where, c.peer))]
+        later |= hosts
     return measurements, clues
 
 

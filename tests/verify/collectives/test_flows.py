@@ -174,3 +174,10 @@ def test_flows_between_two_addresses_of_this_machine(capfd: pytest.CaptureFixtur
 
 def test_the_address_of_a_seat(seating: Seating) -> None:
     assert address(seating.by_host[ONE][0]) == "10.128.0.1"
+
+
+def test_why_a_launcher_did_not_begin_is_in_its_box(seating: Seating) -> None:
+    box = f"{'-' * 74}\nA call to mkdir failed:\n\n  Directory: /x\n{'-' * 74}\n"
+    group = Group("paths", "path", (ONE, OTHER), (0,))
+    for text, reason in ((box, "A call to mkdir failed:"), (f"{'-' * 9}\n", "it printed nothing"), ("a\nb\n", "b")):
+        assert [one.reason for one in read_flows(seating, group, text) if isinstance(one, Measurement)] == [reason]

@@ -277,6 +277,26 @@ def test_a_launcher_repeats_until_one_fails(code: int, state: str, values: tuple
     assert {(m.state, m.values) for m in found if isinstance(m, Measurement)} == {(state, values)}
 
 
+class Torn(Printer):
+    """One that fails once as Open MPI does when another run removes its session folder."""
+
+    def __init__(self, text: str, mark: Path) -> None:
+        super().__init__(text)
+        self.mark = mark
+
+    def command(self, _: Task, limit_s: float) -> Command:
+        box = f"{'-' * 74}\\nA call to mkdir was unable to create the desired directory:\\n"
+        line = f"[ -e {self.mark} ] && exec cat {FOLDER}/text; touch {self.mark}; printf %b '{box}' >&2; exit 1"
+        return Command(("sh", "-c", line), limit_s, files={"text": self.text})
+
+
+def test_open_mpi_is_started_once_more_when_its_session_folder_vanished(tmp_path: Path) -> None:
+    how = Collectives(engine="mpi")
+    launcher = CommandLauncher(how, LAB.seats, Torn(rows(300.0), tmp_path / "mark"), LAB.seating, Around())
+    (found,) = launcher.run([GROUP])
+    assert isinstance(found, Measurement) and found.values == (300.0,)
+
+
 ANSIBLE = """#!{python}
 import json, os, sys
 folder = os.environ["ANSIBLE_CALLBACK_TREE_DIR"]

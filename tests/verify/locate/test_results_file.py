@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,22 @@ HEAD = '{"schema": "fabric.results/1"}\n'
 
 def test_what_is_added_is_read(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    append(path, [ONE], "lab")
-    append(path, [SAID, ONE], "lab")
+    append(path, [SAID, ONE, ONE], "lab")
     assert read(path) == ([ONE, ONE], [SAID])
     assert is_results(path.read_bytes()[:4096])
+
+
+def test_a_later_run_takes_the_place_of_what_it_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    of_c, far, new = replace(ONE, hosts=("a", "c")), replace(ONE, hosts=("c", "d")), replace(ONE, values=(9.0,))
+    port = Clue("mtu", "switch:1", "refused", "a:nic")
+    append(path, [ONE, of_c, far, SAID, port], "lab")
+    append(path, [replace(ONE, state="unmade", values=())], "lab")  # no login: nothing is known better
+    assert len(read(path)[0]) == 4 and read(path)[1] == [SAID, port]
+    append(path, [new], "lab")
+    assert read(path) == ([of_c, far, new], [])
+    append(path, [replace(far, values=(8.0,))], "lab")
+    assert [m.values for m in read(path)[0]] == [(9.0,), (8.0,)]
 
 
 @settings(deadline=None, max_examples=60)
