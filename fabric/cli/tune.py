@@ -48,6 +48,9 @@ _SHOWN = 5  # sizes that are printed
     help="How ranks stand today (default: by `scheduler`; random without one).",
 )  # fmt: skip
 @click.option("--channels", type=int, default=1, show_default=True, metavar="N", help="NCCL's channels a NIC today.")
+@click.option(
+    "--most-qps", type=click.IntRange(1, 128), default=128, show_default=True, metavar="N", help="Queue pairs at most."
+)  # fmt: skip
 @click.option("--seeds", type=int, default=20, show_default=True, metavar="N", help="Hash functions and orders.")
 @click.option("--write", is_flag=True, help="Write the changes into SPEC; comments and order stay.")
 @click.option(
@@ -111,7 +114,7 @@ def _ground(spec: Path) -> _Ground:
     if loaded.value.backend.kind == "infiniband":
         raise FabricError(
             f"{spec}: backend.kind is infiniband; tune is for RoCE: on InfiniBand the subnet manager fixes the paths",
-            hint="fabric predict compares rank orders; infiniband.opensm.routing_engine chooses the paths",
+            hint="fabric predict compares rank orders; backend.routing.engines chooses the paths",
         )
     cluster = design_loaded(loaded)
     return _Ground(spec, text, cluster, design_net(cluster), nic_gbps(cluster))
@@ -138,7 +141,8 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     )  # fmt: skip
     check(start.of(case))
     return search(
-        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), gbps=ground.gbps
+        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), gbps=ground.gbps,
+        most_qps=options["most_qps"],
     )  # fmt: skip
 
 
@@ -268,12 +272,8 @@ def _tell_changes(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, wr
         return
     if found.chosen is None:
         best = found.best
-        near = (
-            f"; nearest is {best.knobs.text}: {best.reached.p50:.0f} % [{best.reached.p5:.0f}-{best.reached.p95:.0f}]"
-            if best.reached
-            else ""
-        )
-        click.echo(f"nothing within the ports and the room for growth reaches it{near}\n")
+        click.echo("nothing within the ports and the room for growth reaches it")
+        click.echo(f"nearest is {best.knobs.text}: {_reached(best)} %, at the cost of {best.cost.text}\n")
         return
     click.echo(f"the cheapest changes that reach it; they cost {found.best.cost.text}:")
     for edit in found.edits:

@@ -63,11 +63,8 @@ class Knobs:
         flows = "" if self.hash in ("ecmp", "pinned") else f", {counted(self.qps, 'QP')}"
         channels = f" x {counted(self.channels, 'channel')}" if self.channels > 1 and flows else ""
         seeds = "" if self.seed_per_tier else ", tiers hash alike"
-        wide = (
-            "".join(f", {edit.after} {edit.path[-2]}.{edit.path[-1]}" for edit in self.wider.edits)
-            if self.wider
-            else ""
-        )
+        more = self.wider.edits if self.wider else ()
+        wide = "".join(f", {edit.path[-2]}.{edit.path[-1]} {edit.after}" for edit in more)
         return f"{self.placement} order, {self.hash}{flows}{channels}{seeds}{wide}"
 
 
@@ -100,12 +97,13 @@ class Cost:
 
 def cost(start: Knobs, knobs: Knobs) -> Cost:
     """What it takes to get from `start` to `knobs`."""
+    hashed = 0 if knobs.hash == "pinned" else int(knobs.hash != start.hash)  # no setting of a switch makes a path plan
     return Cost(
         cables=knobs.wider.cables if knobs.wider else 0,
         order=int(knobs.placement != start.placement),
         channels=log2(knobs.channels / start.channels),
         qps=log2(knobs.qps / start.qps),
-        settings=int(knobs.hash != start.hash) + int(knobs.seed_per_tier != start.seed_per_tier),
+        settings=hashed + int(knobs.seed_per_tier != start.seed_per_tier),
     )
 
 
@@ -117,7 +115,7 @@ def declared(fabric: Fabric, *, channels: int = 1, placement: Placement | None =
         qps=_qps(fabric),
         channels=channels,
         placement=placement or declared_order(fabric),
-        seed_per_tier=not _alike(fabric),
+        seed_per_tier=not _alike_pairs(fabric),
     )
 
 
@@ -137,8 +135,8 @@ def declared_order(fabric: Fabric) -> Placement:
 
 
 def seeds_settable(fabric: Fabric) -> bool:
-    """Whether each pair of neighbouring tiers has a side whose hash seed can be set: EOS has no evidenced command for it."""
-    return not any(_eos(fabric, lower) and _eos(fabric, upper) for lower, upper in _pairs(fabric))
+    """Whether tiers that hash alike can be told apart by seeds: EOS has no evidenced command for one, so one of both must be another."""
+    return all(not (_eos(fabric, lower) and _eos(fabric, upper)) for lower, upper in _alike_pairs(fabric))
 
 
 def _pairs(fabric: Fabric) -> Iterator[tuple[str, str]]:
@@ -154,17 +152,17 @@ def _eos(fabric: Fabric, tier: str) -> bool:
     return box is not None and box.nos == "eos"
 
 
-def _alike(fabric: Fabric) -> bool:
-    """Whether two neighbouring tiers have the same declared seed. Two of EOS may differ or not: `fabric check` warns, no seed is known."""
+def _alike_pairs(fabric: Fabric) -> list[tuple[str, str]]:
+    """Neighbouring tiers with the same declared seed. Two of EOS may hash alike or not: `fabric check` warns, no seed is known."""
     seeds = fabric.spec.load_balancing.seeds
-    return any(getattr(seeds, lower) == getattr(seeds, upper) for lower, upper in _pairs(fabric))
+    return [(lower, upper) for lower, upper in _pairs(fabric) if getattr(seeds, lower) == getattr(seeds, upper)]
 
 
-def flow_steps(start: Knobs) -> list[tuple[int, int]]:
-    """(queue pairs, channels) from the declared ones upwards, cheapest first: doubled queue pairs, then channels too."""
+def flow_steps(start: Knobs, most: int = MOST_QPS) -> list[tuple[int, int]]:
+    """(queue pairs, channels) from the declared ones upwards, cheapest first: doubled queue pairs up to `most`, then channels too."""
     qps = [start.qps]
-    while qps[-1] < MOST_QPS:
-        qps.append(min(MOST_QPS, 1 << qps[-1].bit_length()))
+    while qps[-1] < most:
+        qps.append(min(most, 1 << qps[-1].bit_length()))
     more = [(qps[-1], start.channels * factor) for factor in (2, CHANNELS)]
     return [(value, start.channels) for value in qps] + more
 
@@ -174,6 +172,8 @@ def widenings(fabric: Fabric, over: Iterable[str]) -> list[Wider]:
     above is among them. Whether ports and room for growth allow them is told by the design.
     """
     kinds = [kind for kind in ("rtsw", "ctsw") if kind in set(over)]
+    if not kinds:
+        return []
     made = {wider.edits: wider for factor in (0.0, *FACTORS) if (wider := _wider(fabric, kinds, factor)).edits}
     return sorted(made.values(), key=lambda wider: wider.cables)
 
@@ -216,15 +216,16 @@ def _more(now: int, factor: float, other: int) -> int:
 
 
 def seed_edits(fabric: Fabric) -> tuple[Edit, ...]:
-    """Hash seeds that differ from tier to tier."""
-    seeds, edits, below = fabric.spec.load_balancing.seeds, list[Edit](), None
-    for tier in ("rtsw", "ctsw", "atsw"):
-        value: int = getattr(seeds, tier)
-        chosen = value if value != below else (value + 1) % (1 << 31)
-        if chosen != value:
-            edits.append(Edit(("load_balancing", "seeds", tier), value, chosen))
-        below = chosen
-    return tuple(edits)
+    """Hash seeds that differ between neighbouring tiers; changed is the upper tier's, or the lower one's where the upper is of EOS."""
+    declared = fabric.spec.load_balancing.seeds.model_dump()
+    seeds = dict(declared)
+    for lower, upper in _pairs(fabric):
+        if seeds[lower] == seeds[upper]:
+            side = lower if _eos(fabric, upper) else upper
+            seeds[side] = next(value for value in range(1, 5) if value not in seeds.values())
+    return tuple(
+        Edit(("load_balancing", "seeds", tier), declared[tier], value) for tier, value in seeds.items() if value != declared[tier]
+    )  # fmt: skip
 
 
 def edits_of(fabric: Fabric, start: Knobs, knobs: Knobs) -> tuple[Edit, ...]:

@@ -15,6 +15,7 @@ from fabric.design.fabric import Fabric
 from fabric.errors import FabricError
 from fabric.predict.answer import predict
 from fabric.predict.knobs import (
+    MOST_QPS,
     Cost,
     Edit,
     Knobs,
@@ -81,6 +82,7 @@ class _Search:
     net: Net
     build: Callable[[Wider], Net]
     gbps: float
+    most_qps: int
     tried: list[Trial] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
 
@@ -129,7 +131,7 @@ class _Search:
         if bound.p50 < self.target - 1e-6:
             self.note(knobs, None, "perfect balance would not reach it in this order", bound.p50)
             return None
-        steps = [replace(knobs, qps=qps, channels=channels) for qps, channels in flow_steps(self.start)]
+        steps = [replace(knobs, qps=qps, channels=channels) for qps, channels in flow_steps(self.start, self.most_qps)]
         for step in steps:
             if step == self.start:
                 continue  # as declared: walked already
@@ -157,20 +159,14 @@ def hopeless(reached: float, rho: float, flows: int, most: int, target: float) -
 
 
 def tune(
-    fabric: Fabric,
-    net: Net,
-    case: Case,
-    start: Knobs,
-    *,
-    target: float,
-    build: Callable[[Wider], Net],
-    gbps: float = 400.0,
-) -> Tuning:
+    fabric: Fabric, net: Net, case: Case, start: Knobs, *, target: float, build: Callable[[Wider], Net], gbps: float = 400.0,
+    most_qps: int = MOST_QPS,
+) -> Tuning:  # fmt: skip
     """Searches. `net` is the declared network, `start` the declared setting; `build` designs one with more uplinks or raises FabricError.
 
     FabricError for a case that cannot be (as of `predict`).
     """
-    search = _Search(fabric, case, target, start, net, build, gbps)
+    search = _Search(fabric, case, target, start, net, build, gbps, most_qps)
     before = predict(net, start.of(case), gbps=gbps, advice=False)
     search.note(start, before.reached, "as declared", before.placement_bound)
     if before.reached.p5 >= target:

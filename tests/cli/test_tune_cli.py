@@ -1,0 +1,102 @@
+"""`fabric tune`: what it says, what it writes, which exit codes it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Cli = Callable[..., Result]
+SPEC = Path(__file__).resolve().parents[2] / "inventories" / "roce-24k" / "cluster.yaml"
+SMALL = "    - {id: 1-2, racks: 16, rack_profile: grand-teton}    # two zones\n"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """The large cluster's own text, comments and all, with two zones of 16 racks on a thin core."""
+    text = SPEC.read_text(encoding="utf-8")
+    for old, new in (
+        ("    - {id: 1-8, racks: 192, rack_profile: grand-teton}\n", SMALL),
+        ("line_card: 7800r3a-36d, nos: eos, uplinks: 28}", "line_card: 7800r3a-36d, nos: eos, uplinks: 4}"),
+        ("nos: eos, count: 28}", "nos: eos, count: 4}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_found_written_and_found_again(
+    spec: Path, fabric_cli: Cli, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(spec.parent)
+    before = spec.read_text(encoding="utf-8")
+    asked = fabric_cli("tune", "cluster.yaml", "--placement", "random", "--seeds", "8")
+    golden("predict/tune-found.txt", asked.stdout)
+    assert asked.exit_code == 2
+    assert spec.read_text(encoding="utf-8") == before
+    wrote = fabric_cli("tune", "cluster.yaml", "--seeds", "8", "--write", "--plot", "three.svg")
+    assert wrote.exit_code == 0, wrote.stderr
+    after = spec.read_text(encoding="utf-8")
+    assert [line for line in after.splitlines() if line not in before.splitlines()] == ["  nccl:", "    qps: 32"]
+    assert [line for line in before.splitlines() if line not in after.splitlines()] == []
+    drawn = (spec.parent / "three.svg").read_text(encoding="utf-8")
+    assert all(f">{name}<" in drawn for name in ("small", "large as is", "large tuned"))
+    again = fabric_cli("tune", "cluster.yaml", "--seeds", "8")
+    golden("predict/tune-declared.txt", again.stdout)
+    assert again.exit_code == 0
+    assert fabric_cli("check", "cluster.yaml").exit_code == 0
+
+
+def test_json(spec: Path, fabric_cli: Cli) -> None:
+    found = fabric_cli("tune", spec, "--placement", "random", "--seeds", "6", "--json")
+    body: dict[str, Any] = json.loads(found.stdout)
+    assert (body["schema"], body["state"], body["written"]) == ("fabric.tuning/1", "found", False)
+    assert body["edits"] == [{"path": ["hosts", "nccl", "qps"], "before": 4, "after": 32}]
+    assert body["nccl"] == {"NCCL_IB_QPS_PER_CONNECTION": "32"}
+    assert body["after"]["reached"]["p5"] >= 90 > body["before"]["reached"]["p5"]
+    assert body["cost"] == {"cables": 0, "order": 1, "channels": 0.0, "qps": 3.0, "settings": 0}
+    assert "head-of-line" in body["bias"]
+    assert len(body["by_hand"]) == 1
+
+
+def test_nothing_within_the_fabric_reaches_it(spec: Path, fabric_cli: Cli, golden: Callable[[str, str], None]) -> None:
+    job = spec.parent / "job.txt"
+    racks = [f"z0{1 + number % 2}-r{1 + number // 2:03}-h1" for number in range(32)]  # every step crosses the core
+    job.write_text("\n".join(racks) + "\n")
+    found = fabric_cli("tune", spec, "--job", job, "--seeds", "6", "--most-qps", "8", "--write")
+    golden("predict/tune-none.txt", found.stdout)
+    assert found.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--gpus", "9000000"), "GPUs"),
+        (("--seeds", "0"), "seeds"),
+        (("--channels", "0"), "channels"),
+        (("--plot", "a.pdf"), "a plot is a file .svg, .png or .html"),
+        (("--job", "no-such-file"), "no such file"),
+        (("--job", "x", "--gpus", "8"), "--gpus and --placement cannot be given with it"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str, spec: Path, fabric_cli: Cli) -> None:
+    found = fabric_cli("tune", spec, *arguments)
+    assert found.exit_code == 1
+    assert message in found.stderr
+    assert len(found.stderr.splitlines()) <= 2
+    assert found.stdout == ""
+
+
+def test_infiniband_is_refused(
+    fabric_cli: Cli, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(SPEC.parents[1] / "ib-lab")
+    found = fabric_cli("tune", "cluster.yaml")
+    assert found.exit_code == 1
+    golden("errors/tune-infiniband.txt", found.stderr)
