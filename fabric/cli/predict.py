@@ -93,7 +93,7 @@ def predict(*, spec: Path, as_json: bool, **options: Any) -> None:
         check_plot_path(plot)
     ground = _ground(spec, options["state"])
     cases = _cases(ground, options)
-    calibration = _calibrated(ground, options["calibrate"])
+    calibration = _calibrated(ground, cases[0], options["calibrate"])
     found = _predictions(ground, cases, 1.0 if calibration is None else calibration.scale)
     compared = _compared(ground, cases[0], options["measured"], calibration)
     if as_json:
@@ -145,7 +145,8 @@ def _cases(ground: _Ground, options: Mapping[str, Any]) -> tuple[Case, ...]:
             option = "--" + {"hashing": "hash"}.get(given[0], given[0]) if given else "--failure and --same-seed"
             raise FabricError(f"--cases has all of its cases in the file, {option} cannot be given with it")
         return read_cases(options["cases"], case)
-    found = replace(case, **_changes(options))
+    changes = _changes(options)
+    found = replace(case, **changes, name="asked" if changes else case.name)
     check(found)
     return (found,)
 
@@ -165,7 +166,8 @@ def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
             found["sizes"] = sizes_of(options["sizes"])
         except ValueError as error:
             raise FabricError(f"--sizes: {error}", hint="--sizes 64M,1G or --sizes 1M:16G:4") from None
-    found["failures"] = tuple(dict.fromkeys(options["failures"]))
+    if options["failures"]:
+        found["failures"] = tuple(dict.fromkeys(options["failures"]))
     if options["same_seed"]:
         found["seed_per_tier"] = False
     if options["job"] is None:
@@ -194,7 +196,7 @@ def _predictions(ground: _Ground, cases: Sequence[Case], scale: float) -> list[P
     return found
 
 
-def _calibrated(ground: _Ground, files: Sequence[Path]) -> Calibration | None:
+def _calibrated(ground: _Ground, case: Case, files: Sequence[Path]) -> Calibration | None:
     """The kept calibration; first made of the results that are given."""
     from fabric.predict import calibration
 
@@ -205,7 +207,7 @@ def _calibrated(ground: _Ground, files: Sequence[Path]) -> Calibration | None:
     from fabric.cli.predict_measured import asker, read_measured
 
     rows = read_measured(ground.cluster, files)
-    made = calibration.calibrate(ground.net, name, rows, asker(ground.cluster), ground.gbps)
+    made = calibration.calibrate(ground.net, name, rows, asker(ground.cluster, case), ground.gbps)
     path = calibration.path_of(ground.folder, name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ TESTS: dict[str, Collective] = {
 }  # fmt: skip
 """nccl-tests' names."""
 
-LEAST_SHARE = 0.2
+LEAST_SHARE = 0.5
 """Part of the predicted time that is latency, from which a row says something about latency."""
 LOWEST, HIGHEST = 0.01, 100.0
 
