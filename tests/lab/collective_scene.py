@@ -2,10 +2,11 @@
 
     fabric lab exec SPEC -- python tests/lab/collective_scene.py SPEC RAILS SCENES
 
-A scene is {"faults": [{"kind": ..., ...}], "stages": [...], "rounds": 1, "changes": {}}. Each line of the answer is what the product
-made of one; with "settle", the next scene waits until the lab is as it was. Of each host the first RAILS NICs take part: that many ranks
-fit on few cores. With "apart": N, the pairs are measured in one launch, and each N repeats are a run of its own, with an answer of its own;
-what it asks for after that is measured for real.
+A scene is {"faults": [{"kind": ..., ...}], "stages": [...], "rounds": 1, "changes": {}, "suspects_alone": [...]}: these stages are made
+of suspects alone, as with a budget that is too small for them. Each line of the answer is what the product made of one; with "settle",
+the next scene waits until the lab is as it was. Of each host the first RAILS NICs take part: that many ranks fit on few cores. With
+"apart": N, the pairs are measured in one launch, and each N repeats are a run of its own, with an answer of its own; what it asks for
+after that is measured for real.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 from fabric.design.seats import Seating, load_seating
 from fabric.lab import control
 from fabric.verify.collectives import job as jobs
+from fabric.verify.collectives.budget import Plan
 from fabric.verify.collectives.launch import Launcher
 from fabric.verify.collectives.model import Clue, Measurement
 from fabric.verify.collectives.run import Progress, Results, Run, run
@@ -57,7 +59,13 @@ def judge(
         launchers = apart(job, again.launcher, scene["apart"])
     for launcher in launchers:
         asked = Run(job.places, job.seats, job.tests, launcher, job.expected, time.monotonic, gpus=False, observe=seen)
-        yield run(asked, job.plan())
+        yield run(asked, planned(job, scene.get("suspects_alone", ())))
+
+
+def planned(job: jobs.Job, alone: Collection[str]) -> Plan:
+    """The job's plan without the fixed rounds of some stages."""
+    plan = job.plan()
+    return replace(plan, stages=tuple(replace(one, rounds=()) if one.stage in alone else one for one in plan.stages))
 
 
 class Given:

@@ -67,6 +67,8 @@ def read_flows(seating: Seating, group: Group, text: str, source: str = "") -> I
     for one in found:
         if "run" in one and one.get("flow") in ways:
             rates.setdefault(one["flow"], []).append(_rate(one))
+    for port in _chance_losses(seating, ends, ways):
+        del ways[port]
     for port, way in ways.items():
         yield _measured(seating, group, way, rates.get(port, []), f"{source} flow {port}".strip())
     said: dict[Clue, None] = {}
@@ -168,6 +170,19 @@ def _too_large(seating: Seating, ends: tuple[Seat, Seat], way: Mapping[str, Any]
         return
     near, far = _cable(ends, trunks, len(hops))
     yield Clue("mtu", far, f"packets of full size that leave {near} do not arrive here: a smaller MTU", near, source)
+
+
+def _chance_losses(seating: Seating, ends: tuple[Seat, Seat], ways: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Flows whose large packets were lost, nobody says why, where another flow's got through: the cable is busy, its MTU is not smaller."""
+    fine: set[tuple[str, str]] = set()
+    lost: dict[int, tuple[str, str]] = {}
+    for port, way in ways.items():
+        trunks = way_of(seating, way["hops"])
+        if way.get("arrived") and way.get("full", True):
+            fine.update(_cable(ends, trunks, number) for number in range(len(trunks) + 2))
+        elif way.get("arrived") and not way.get("big_at"):
+            lost[port] = _cable(ends, trunks, sum(1 for hop in way.get("full_hops", []) if hop))
+    return [port for port, cable in lost.items() if cable in fine]
 
 
 def _cable(ends: tuple[Seat, Seat], trunks: Sequence[Trunk], number: int) -> tuple[str, str]:

@@ -181,3 +181,14 @@ def test_why_a_launcher_did_not_begin_is_in_its_box(seating: Seating) -> None:
     group = Group("paths", "path", (ONE, OTHER), (0,))
     for text, reason in ((box, "A call to mkdir failed:"), (f"{'-' * 9}\n", "it printed nothing"), ("a\nb\n", "b")):
         assert [one.reason for one in read_flows(seating, group, text) if isinstance(one, Measurement)] == [reason]
+
+
+def test_one_flow_of_several_that_loses_large_packets_blames_no_mtu(seating: Seating) -> None:
+    group = Group("paths", "path", (ONE, "z01-r001-h2"), (0,))
+    fine = {"flow": 1, "hops": [""], "arrived": True, "full": True}
+    lossy = {"flow": 2, "hops": [""], "arrived": True, "full": False, "full_hops": [""]}
+    run = {"flow": 1, "run": 1, "bytes": 10**9, "seconds": 1.0}
+    for lines, states, clues in (([fine, lossy, run], ["ok"], 0), ([lossy], ["broken"], 1)):
+        found = list(read_flows(seating, group, "".join(f"paths: {json.dumps(line)}\n" for line in lines)))
+        assert [one.state for one in found if isinstance(one, Measurement)] == states
+        assert sum(isinstance(one, Clue) for one in found) == clues
