@@ -9,7 +9,7 @@ from fabric.forwarding.tables import Routes
 from fabric.forwarding.wiring import LEVELS, Wiring
 from fabric.predict.from_wiring import Cabling, net_of
 from fabric.predict.net import Groups, Ints, Net
-from fabric.predict.sets import ANY, Compressor, SetStore
+from fabric.predict.sets import ANY, Compressor, singles
 
 
 def lft_net(routes: Routes) -> Net:
@@ -36,11 +36,7 @@ def lft_net(routes: Routes) -> Net:
         put.put(switch, np.where(home == switch, ANY, row))
     if not some and np.unique(home).size > 1:
         raise FabricError("no switch has a route to any host: the forwarding tables are empty")
-    count = cabling.source.size + 1
-    size = np.ones(count, dtype=np.int64)
-    size[0] = 0
-    trunks = cabling.first + np.arange(count - 1)
-    return net_of(cabling, groups, put.done(SetStore(np.maximum(np.arange(count) - 1, 0), size, trunks)))
+    return net_of(cabling, groups, put.done(singles(cabling.first, cabling.source.size)))
 
 
 def wired(wiring: Wiring) -> tuple[Cabling, Ints]:

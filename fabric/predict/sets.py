@@ -46,6 +46,13 @@ class SetStore:
         return np.concatenate([self._start, behind]), size, np.concatenate([self._members, new])
 
 
+def singles(first: int, count: int) -> SetStore:
+    """Sets of one channel: set k has channel first + k - 1, for k from 1 to `count`."""
+    size = np.ones(count + 1, dtype=np.int64)
+    size[0] = 0
+    return SetStore(np.maximum(np.arange(count + 1) - 1, 0), size, first + np.arange(count))
+
+
 class Compressor:
     """Rows of sets, one a switch, to `Tables`: a block with one set for all of its groups takes one number."""
 
@@ -72,9 +79,11 @@ class Compressor:
         high = np.maximum.reduceat(sorted_row, self._first)
         low = np.minimum.reduceat(np.where(sorted_row == ANY, np.int32(2**31 - 1), sorted_row), self._first)
         self._table[switch] = np.maximum(high, 0)
-        for block in np.flatnonzero((high != low) & (high > ANY)):
-            piece = np.maximum(sorted_row[self._first[block] : self._first[block] + self._size[block]], 0)
-            self._table[switch, block] = -1 - self._long
+        several = (high != low) & (high > ANY)
+        if several.any():
+            size = self._size * several
+            self._table[switch, several] = (-1 - self._long - (np.cumsum(size) - size))[several]
+            piece = np.maximum(sorted_row[np.repeat(several, self._size)], 0)
             self._dense.append(piece)
             self._long += piece.size
 
