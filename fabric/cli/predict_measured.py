@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fabric.verify.collectives.model import Measurement
 
 SHOWN = 12
+AFTER_RUN = 4
+"""Rows far below their prediction that are told at the end of a run."""
 LOW = 0.8
 """Part of its prediction below which a row is called low: the model leaves out what takes a few percent, not a fifth."""
 
@@ -64,6 +66,29 @@ def measured(found: Iterable[Measurement], seating: Seating) -> list[Measured]:
         names = one.trunks or _cables(one, seating)
         rows.append(Measured(one.test, one.hosts, one.size, one.value, one.rails, one.source, tuple(names)))
     return rows
+
+
+def after_run(seating: Seating, found: Iterable[Measurement], folder: Path) -> Iterator[str]:
+    """For the end of `fabric validate collectives`: what was measured beside what the design promises; nothing where nothing compares."""
+    rows = measured(found, seating)
+    if not rows:
+        return
+    from fabric.predict.calibration import compare, load
+    from fabric.predict.from_design import design_net
+    from fabric.predict.source import nic_gbps
+
+    cluster = seating.cluster
+    kept = load(folder, seating.name)
+    compared = compare(
+        design_net(cluster), rows, asker(cluster), nic_gbps(cluster), 1.0 if kept is None else kept.scale
+    )
+    if not compared:
+        return
+    lines = list(comparison(compared))
+    low = sum(one.share < LOW for one in compared)
+    yield lines[0]
+    if low:
+        yield from lines[1 : 2 + min(AFTER_RUN, low)]
 
 
 def _cables(one: Measurement, seating: Seating) -> tuple[str, ...]:

@@ -90,7 +90,10 @@ def collectives(
     if dry_run:
         _dry_run(job, budget, as_json=want.as_json, full=want.full)
         return
-    context.exit(conclude(_outcome(job, budget, clock.now, results, selection(options)), want))
+    found = _outcome(job, budget, clock.now, results, selection(options))
+    code = conclude(found, want)
+    _compare(job, found, options["state"])
+    context.exit(code)
 
 
 def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +137,18 @@ def _outcome(
     return Outcome(
         job.seating.name, ("collectives",), found.findings, narrowed, found.measurements, found.clues, found.parts
     )
+
+
+def _compare(job: Job, found: Outcome, state: Path | None) -> None:
+    """Says how far what was measured is from what the design promises; a design that cannot be predicted costs no finding."""
+    from fabric.cli.live import state_folder
+    from fabric.cli.predict_measured import after_run
+
+    try:
+        for line in after_run(job.seating, found.measurements, state_folder(job.spec, state)):
+            _say(line)
+    except FabricError as error:
+        _say(f"not compared with a prediction: {error.message}")
 
 
 def _recorder(path: Path, job: Job) -> Any:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from fabric.cli.predict_measured import after_run
 from fabric.design.fabric import Fabric
+from fabric.design.seats import load_seating
 from fabric.errors import FabricError
 from fabric.predict import calibration
 from fabric.predict.answer import predict
@@ -120,3 +122,16 @@ def test_kept_and_used_from_then_on(
     rows = json.loads(fabric_cli(*asked, "--measured", "results.jsonl", "--json").stdout)["measured"]
     assert len(rows) == 5  # what MPI did without GPUs is left out
     assert [len(row["names"]) for row in rows if row["test"] == "ib_write_bw"] == [2]
+
+
+def test_the_end_of_a_validate_says_how_far_it_was_from_the_prediction(
+    net: Net, spec_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    seating = load_seating(spec_file("roce-24k", SMALL))
+    slow = Measurement("rails", "ib_write_bw", net.hosts[:2], (3,), 1 << 23, (21.0,))
+    well = [Measurement("zone", row.test, row.hosts, (), row.size, (row.gbytes,)) for row in measured(net, 1.0)[-1:]]
+    told = list(after_run(seating, [slow, *well], tmp_path))
+    assert told[0] == "measured against predicted: 2 results, median 99 % of the prediction, 1 below 80 %"
+    assert "42 %  z01-rtsw001:eth2/7/1 <-> z01-r001-h1:beth3" in told[2]
+    assert len(told) == 3
+    assert list(after_run(seating, [replace(slow, by="mpi"), replace(slow, state="broken")], tmp_path)) == []
