@@ -73,12 +73,13 @@ def flight_recorder(
     from fabric.verify.flight_recorder.kept import outcome_of
     from fabric.verify.flight_recorder.load import load_dumps
     from fabric.verify.flight_recorder.place import findings_of, locate_culprits
+    from fabric.verify.flight_recorder.worlds import one_job
 
     want = wanted(spec, SystemClock().now(), options)
     files = find_dumps(dumps)
     seating = load_seating(spec) if (named := _given(context) or bool(ranks)) or spec.exists() else None
     placed = _placed(files, seating, ranks)
-    loaded = load_dumps(files, processes=workers, done=_progress(len(files)))
+    loaded = one_job(load_dumps(files, processes=workers, done=_progress(len(files))))
     if not loaded.ranks:
         first = loaded.unread[0]
         raise FabricError(f"no dump can be read: {first.source} {first.reason}")

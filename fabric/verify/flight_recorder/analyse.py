@@ -17,6 +17,7 @@ from fabric.verify.flight_recorder.model import Analysis, Culprit, Dumps, Group,
 from fabric.verify.flight_recorder.p2p import transfer_waits
 from fabric.verify.flight_recorder.spans import spans
 from fabric.verify.flight_recorder.waits import hangs_at, lagging, waits_of
+from fabric.verify.flight_recorder.worlds import far_apart
 from fabric.words import counted, verb
 
 _JOINTS = 4  # groups that stall with all their members and are told of, the smallest first
@@ -57,7 +58,9 @@ def _library(dumps: Dumps) -> str:
 
 def _world(dumps: Dumps, groups: Iterable[Group]) -> tuple[int, tuple[int, ...]]:
     """How many ranks the job has, and which of them have no usable dump."""
-    known = set(dumps.ranks) | {item.rank for item in dumps.unread}
+    known = set(dumps.ranks)
+    if not dumps.members:
+        known.update(item.rank for item in dumps.unread)  # else the groups say who there is, and a name may be wrong
     for group in groups:
         known.update(group.members)
     if known and not dumps.members:
@@ -221,6 +224,7 @@ def _notes(
         yield f"{counted(old, 'dump')} before version 1.2 {verb(old, 'does', 'do')} not say who is in a group: only the default group is judged"
         if hidden:
             yield f"evidence not enough: {_who(tuple(hidden))} {verb(len(hidden), 'hangs', 'hang')} in groups whose members are not known"
+    yield from far_apart(dumps)
     if newer := {dump.version for dump in dumps.ranks.values() if _number(dump.version) > (2, 10)}:
         yield f"version {', '.join(sorted(newer))} is newer than 2.10, the newest that is known"
 

@@ -32,17 +32,24 @@ def find_dumps(paths: Iterable[Path]) -> dict[int, Path]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    elif path.is_dir():
-        yield from _below(path)
-    else:
-        raise FabricError(f"{path} is no file and no folder")
+    try:
+        if path.is_file():
+            yield path
+            return
+        if not path.is_dir():
+            raise FabricError(f"{path} is no file and no folder")
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    yield from _below(path)
 
 
 def _below(folder: Path) -> Iterator[Path]:
     looked = 0
-    for base, folders, names in os.walk(folder):
+
+    def refused(error: OSError) -> None:
+        raise _unreadable(Path(error.filename), error) from error
+
+    for base, folders, names in os.walk(folder, onerror=refused):
         folders.sort()
         looked += len(names)
         if looked > _MOST:
@@ -55,6 +62,10 @@ def _below(folder: Path) -> Iterator[Path]:
         mixed = len(set(dumps.values())) > 1
         paths = (Path(base, name) for name in dumps)
         yield from (path for path in paths if not mixed or _may_be(path))
+
+
+def _unreadable(path: Path, error: OSError) -> FabricError:
+    return FabricError(f"{path} cannot be read: {error.strerror}", hint="give the folders or files of the dumps only")
 
 
 def _may_be(path: Path) -> bool:
