@@ -9,7 +9,7 @@ import sys
 
 from fabric.errors import FabricError
 from fabric.lab import frr
-from fabric.lab.fboss import agent, bgp, install, timers
+from fabric.lab.fboss import agent, bgp, install, timers, toolbox
 from fabric.lab.fboss.node import Node
 
 _MARK = "/dev/shm/fboss/warm_boot/booted"  # noqa: S108 - the box's own memory: empty after power was off
@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
             timers.clear(node)
             for name in ("agent.json", "units.json"):
                 node.state(name).unlink(missing_ok=True)
+            toolbox.start(node)
             frr.start(node.frr, ("zebra",))
     except (FabricError, IndexError) as error:
         print(f"boot: {error}", file=sys.stderr)

@@ -16,6 +16,7 @@ from typing import Any
 import fabric
 from fabric.lab.fboss.conf import save_inventory
 from fabric.lab.fboss.node import FRUID, Node, write_whole
+from fabric.lab.fboss.toolbox import CALL
 
 TOOLS = {
     "fboss2": ("fboss2",),
@@ -66,7 +67,7 @@ def tools(node: Node, python: str = sys.executable) -> None:
     """Write the command lines into the box, and fruid.json when its disk has none."""
     home = Path(fabric.__file__).resolve().parent.parent
     for name, (module, *first) in TOOLS.items():
-        words = [python, "-S", "-P", "-m", f"fabric.lab.fboss.{module}", str(node.folder), *first]
+        words = [python, "-I", "-S", str(CALL), str(node.folder), module, *first]
         text = f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {shlex.join(words)} "$@"\n'
         _script(node.path(f"/usr/local/bin/{name}"), text)
     programs = node.path("/opt/fboss/bin")

@@ -1,0 +1,36 @@
+"""A command line of the box: `python -I -S call.py FOLDER MODULE WORDS...` has the box's toolbox do it, or becomes the tool itself.
+
+It imports nothing but what is built in: to start quickly is all that it is for.
+"""
+
+import posix
+import sys
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+
+
+def call(folder: str, module: str, words: list[str]) -> int:
+    """The exit code of `module` with these words; OSError when the box has no toolbox. 1 when it ended in between."""
+    place = posix.stat(folder)
+    link = socket(AF_UNIX, SOCK_STREAM)
+    link.connect(f"\0fboss-tools-{place.st_dev}-{place.st_ino}".encode())
+    text = "\0".join([posix.getcwd(), module, folder, *words]).encode("utf-8", "surrogateescape")
+    data = len(text).to_bytes(4, sys.byteorder) + text
+    streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+    sent = link.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, streams)])
+    link.sendall(data[sent:])
+    return (link.recv(1) or b"\1")[0]
+
+
+def main() -> None:
+    """The process of one call."""
+    folder, module, *words = sys.argv[1:]
+    try:
+        code = call(folder, module, words)
+    except OSError:
+        python = sys.executable
+        posix.execv(python, [python, "-S", "-P", "-m", f"fabric.lab.fboss.{module}", folder, *words])
+    posix._exit(code)
+
+
+if __name__ == "__main__":
+    main()

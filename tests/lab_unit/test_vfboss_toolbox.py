@@ -1,0 +1,87 @@
+"""The command lines of a virtual FBOSS box, run by its toolbox and without one: the same words, exit codes and streams."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fabric.lab.fboss import toolbox
+from fabric.lab.fboss.node import Node
+from tests.lab_unit.vfboss_box import make_node, tool
+
+CALLS = [
+    ("units", "is-active", "wedge_agent"),
+    ("units", "is-active", "qsfp_service"),
+    ("units", "frob"),
+    ("fboss2", "show", "product"),
+    ("fboss2", "--frob"),
+    ("journal", "-u", "none"),
+    ("timers", "--frob-ünïcode\udcff\n"),
+    ("units", "x" * 100_000, "y" * 100_000),
+]
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Node:
+    return make_node(tmp_path / "box")
+
+
+@pytest.fixture
+def server(box: Node) -> Iterator[int]:
+    pid = toolbox.start(box)
+    yield pid
+    kill(pid)
+
+
+def kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):  # a test has done it
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def call(box: Node, module: str, *words: str, **env: str) -> tuple[int, bytes, bytes]:
+    """As the box's shell would call it; without PYTHONPATH only the toolbox knows our modules."""
+    argv = [sys.executable, "-I", "-S", str(toolbox.CALL), str(box.folder), module, *words]
+    done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, cwd=box.folder, env=env, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", CALLS)
+def test_it_is_the_same_with_and_without_a_toolbox(box: Node, server: int, words: tuple[str, ...]) -> None:
+    with_one = call(box, *words)
+    other = make_node(box.folder.parent / "other", name="box")
+    alone = call(other, *words, PYTHONPATH=str(Path(__file__).resolve().parents[2]))
+    assert with_one == alone
+    assert with_one[1] + with_one[2]
+
+
+def test_without_a_toolbox_the_command_is_the_tool(box: Node, server: int) -> None:
+    said = tool(box, "fboss2", "show", "product")
+    kill(server)
+    again = tool(box, "fboss2", "show", "product")
+    assert (said.returncode, said.stdout) == (again.returncode, again.stdout)
+
+
+def test_a_tool_ends_with_who_called_it(box: Node, server: int) -> None:
+    (box.folder / "faults.json").write_text('{"hang": true}')
+    children = Path(f"/proc/{server}/task/{server}/children")
+    argv = [sys.executable, "-I", "-S", str(toolbox.CALL), str(box.folder), "fboss2", "show", "product"]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as caller:
+        _until(lambda: children.read_text() != "")
+        caller.kill()
+    _until(lambda: children.read_text() == "")
+
+
+def _until(what: object) -> None:
+    end = time.monotonic() + 120
+    while not what():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.02)
