@@ -1,7 +1,8 @@
 """`fabric tune`: the cheapest changes with which a collective reaches a target on the declared fabric.
 
 `--json` prints, version `fabric.tuning/1`: {schema, spec, cluster, target, state: declared | found | none, before, after, knobs: {before,
-after}, cost, edits: [{path, before, after}], by_hand, nccl: {key: value}, tried: [{knobs, cost, reached, bound, said}], written, bias}.
+after}, cost, edits: [{path, before, after}], by_hand, nccl: {key: value}, tried: [{knobs, cost, reached, bound, said}], written, calibration,
+bias}.
 `before` and `after` are cases of `fabric.prediction/1`; `reached` and `bound` are percent of the NICs' line rate.
 """
 
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from fabric.cli.common import json_option, print_json, print_table, spec_argument
+from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
 from fabric.predict.model import Algorithm, Collective, Placement
 
 if TYPE_CHECKING:
     from fabric.design.load import Cluster
+    from fabric.predict.calibration import Calibration
     from fabric.predict.knobs import Wider
     from fabric.predict.model import Band, Case, Prediction
     from fabric.predict.net import Net
@@ -57,6 +60,7 @@ _SHOWN = 5  # sizes that are printed
     "--plot", type=click.Path(path_type=Path), metavar="FILE",
     help="Also draw small, large as is, large tuned: FILE.svg, FILE.png or FILE.html.",
 )  # fmt: skip
+@state_option
 @json_option
 @click.pass_context
 def tune(
@@ -71,7 +75,7 @@ def tune(
         from fabric.export.prediction_page.write import check_plot_path
 
         check_plot_path(plot)
-    ground = _ground(spec)
+    ground = _ground(spec, options["state"])
     found = _search(ground, options)
     text = _edited(ground, {edit.path: edit.after for edit in found.edits})
     changed = _accepted(ground, text) if found.edits else ground.cluster
@@ -92,17 +96,25 @@ def tune(
 
 @dataclass(frozen=True)
 class _Ground:
-    """The declared cluster: its file, its text, its network."""
+    """The declared cluster: its file, its text, its network, and what was measured on it."""
 
     spec: Path
     text: str
     cluster: Cluster
     net: Net
     gbps: float
+    made: Calibration | None
+
+    def ask(self, net: Net, case: Case) -> Prediction:
+        """A prediction with the rate of these NICs, its latency corrected by a measured run where one is kept."""
+        from fabric.predict.answer import predict
+
+        return predict(net, case, gbps=self.gbps, scale=1.0 if self.made is None else self.made.scale, advice=False)
 
 
-def _ground(spec: Path) -> _Ground:
+def _ground(spec: Path, state: Path | None) -> _Ground:
     from fabric.design.load import design_loaded
+    from fabric.predict.calibration import load
     from fabric.predict.from_design import design_net
     from fabric.predict.source import nic_gbps
     from fabric.spec.cluster import ClusterSpec
@@ -117,7 +129,8 @@ def _ground(spec: Path) -> _Ground:
             hint="fabric predict compares rank orders; backend.routing.engines chooses the paths",
         )
     cluster = design_loaded(loaded)
-    return _Ground(spec, text, cluster, design_net(cluster), nic_gbps(cluster))
+    made = load(state_folder(spec, state), cluster.spec.name)
+    return _Ground(spec, text, cluster, design_net(cluster), nic_gbps(cluster), made)
 
 
 def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
@@ -137,11 +150,11 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     start = replace(start, placement="given") if hosts else start
     case = Case(
         "as declared", collective=options["collective"], algorithm=options["algorithm"], gpus=options["gpus"], hosts=hosts,
-        seeds=options["seeds"],
+        placement=start.placement, seeds=options["seeds"],
     )  # fmt: skip
     check(start.of(case))
     return search(
-        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), gbps=ground.gbps,
+        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), ask=ground.ask,
         most_qps=options["most_qps"],
     )  # fmt: skip
 
@@ -220,6 +233,7 @@ def _json(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: b
         "nccl": dict(nccl),
         "tried": rows,
         "written": written,
+        "calibration": None if ground.made is None else asdict(ground.made),
         "bias": found.before.bias,
     }
     print_json("fabric.tuning/1", body)
@@ -251,6 +265,8 @@ def _tell(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: b
         ]  # fmt: skip
         print_table(("setting", "reaches, %", ""), tried)
         click.echo("")
+    latency = "NCCL's own constants, which are pessimistic" if ground.made is None else ground.made.said
+    click.echo(f"latency: {latency}")
     click.echo(f"this is {found.before.bias}")
 
 
@@ -315,8 +331,6 @@ def _draw(plot: Path, ground: _Ground, found: Tuning) -> None:
 
 def _three(ground: _Ground, found: Tuning) -> list[Prediction]:
     """The published figure: small, large as is, large tuned."""
-    from fabric.predict.answer import predict
-
     case = found.before.case
     drawn: list[Prediction] = []
     first = next(iter(ground.cluster.fabric.zones.values()))
@@ -324,7 +338,7 @@ def _three(ground: _Ground, found: Tuning) -> list[Prediction]:
     small = min(_SMALL, zone, found.before.gpus)
     if small < found.before.gpus:
         asked: Case = replace(case, name="small", gpus=small - small % ground.net.rails, hosts=(), placement="rack")
-        drawn.append(predict(ground.net, asked, gbps=ground.gbps, advice=False))
+        drawn.append(ground.ask(ground.net, asked))
     name = "large as is" if drawn else "as is"
     drawn.append(replace(found.before, case=replace(case, name=name)))
     if found.after is not None and not found.done:

@@ -167,15 +167,17 @@ def flow_steps(start: Knobs, most: int = MOST_QPS) -> list[tuple[int, int]]:
     return [(value, start.channels) for value in qps] + more
 
 
-def widenings(fabric: Fabric, over: Iterable[str]) -> list[Wider]:
-    """More uplinks on the tiers that ask for more than they have, fewest cables first; the next size that is coprime with the tier
-    above is among them. Whether ports and room for growth allow them is told by the design.
+def widenings(fabric: Fabric, over: Iterable[str], *, alike: bool = False) -> list[Wider]:
+    """More uplinks on the tiers that ask for more than they have, fewest cables first.
+
+    The next number that is coprime with the tier beside it is among them; where tiers hash `alike`, for each tier by itself, as either
+    removes polarisation. Whether ports and room for growth allow them is told by the design.
     """
     kinds = [kind for kind in ("rtsw", "ctsw") if kind in set(over)]
-    if not kinds:
-        return []
-    made = {wider.edits: wider for factor in (0.0, *FACTORS) if (wider := _wider(fabric, kinds, factor)).edits}
-    return sorted(made.values(), key=lambda wider: wider.cables)
+    found = [_wider(fabric, kinds, factor) for factor in (0.0, *FACTORS)]
+    if alike:
+        found += [_wider(fabric, [kind], 0.0) for kind in ("rtsw", "ctsw")]
+    return sorted({wider.edits: wider for wider in found if wider.edits}.values(), key=lambda wider: wider.cables)
 
 
 def _wider(fabric: Fabric, kinds: Sequence[str], factor: float) -> Wider:

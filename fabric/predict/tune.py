@@ -81,7 +81,6 @@ class _Search:
     start: Knobs
     net: Net
     build: Callable[[Wider], Net]
-    gbps: float
     most_qps: int
     tried: list[Trial] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
@@ -158,16 +157,21 @@ def hopeless(reached: float, rho: float, flows: int, most: int, target: float) -
     return 100 / (rho + above * (flows / most) ** 0.5) < target - UNSURE if rho else False
 
 
+def ask_plainly(net: Net, case: Case) -> Prediction:
+    """The prediction with NICs of 400 Gb/s and NCCL's own latency constants."""
+    return predict(net, case, advice=False)
+
+
 def tune(
-    fabric: Fabric, net: Net, case: Case, start: Knobs, *, target: float, build: Callable[[Wider], Net], gbps: float = 400.0,
-    most_qps: int = MOST_QPS,
+    fabric: Fabric, net: Net, case: Case, start: Knobs, *, target: float, build: Callable[[Wider], Net], most_qps: int = MOST_QPS,
+    ask: Callable[[Net, Case], Prediction] = ask_plainly,
 ) -> Tuning:  # fmt: skip
     """Searches. `net` is the declared network, `start` the declared setting; `build` designs one with more uplinks or raises FabricError.
 
-    FabricError for a case that cannot be (as of `predict`).
+    `ask` makes the predictions before and after. FabricError for a case that cannot be.
     """
-    search = _Search(fabric, case, target, start, net, build, gbps, most_qps)
-    before = predict(net, start.of(case), gbps=gbps, advice=False)
+    search = _Search(fabric, case, target, start, net, build, most_qps)
+    before = ask(net, start.of(case))
     search.note(start, before.reached, "as declared", before.placement_bound)
     if before.reached.p5 >= target:
         return Tuning(target, before, start, start, before, search.tried[0], (), (), tuple(search.tried))
@@ -178,7 +182,7 @@ def tune(
         best = max(ours, key=lambda one: one.reached.p5 if one.reached else 0.0)
         return Tuning(target, before, start, None, None, best, (), (), tuple(search.tried))
     knobs, built = _trimmed(search, *found)
-    after = predict(built, knobs.of(case), gbps=gbps, advice=False)
+    after = ask(built, knobs.of(case))
     best = Trial(knobs, cost(start, knobs), after.reached, after.placement_bound, "chosen")
     edits = edits_of(fabric, start, knobs)
     return Tuning(target, before, start, knobs, after, best, edits, _by_hand(start, knobs, case), tuple(search.tried))
@@ -191,7 +195,7 @@ def _found(search: _Search) -> tuple[Knobs, Net] | None:
         knobs = replace(free, placement=order)
         if (found := search.cheapest(search.net, knobs)) is not None:
             return found, search.net
-    for wider in widenings(search.fabric, search.over):
+    for wider in widenings(search.fabric, search.over, alike=not free.seed_per_tier):
         try:
             net = search.build(wider)
         except FabricError as error:

@@ -207,3 +207,19 @@ def test_a_job_that_cannot_be(make_fabric: Callable[..., Fabric]) -> None:
             target=90,
             build=lambda _wider: fabric_net(made),
         )
+
+
+def test_without_a_seed_to_set_a_coprime_number_of_uplinks_removes_polarisation() -> None:
+    """CTSWs and ATSWs are both of EOS and hash alike; the job's order is fixed and crosses the core at every step."""
+    changes = {**WIDE, "load_balancing.seeds": {"rtsw": 1, "ctsw": 2, "atsw": 2}}
+    made = fabric(changes)
+
+    def build(wider: Wider) -> Net:
+        return fabric_net(fabric({**changes, **{".".join(map(str, edit.path)): edit.after for edit in wider.edits}}))
+
+    hosts = tuple(f"z0{1 + number % 2}-r{1 + number // 2:03}-h1" for number in range(32))
+    case = Case("job", seeds=6, hosts=hosts, placement="given")
+    start = replace(declared(made), placement="given")
+    found = tune(made, fabric_net(made), case, start, target=60, build=build)
+
+    assert {edit.path: edit.after for edit in found.edits}[("backend", "rack_profiles", "grand-teton", "uplinks")] == 17
