@@ -1,9 +1,9 @@
 """`fabric predict`: what collectives will reach on the declared fabric, before it is built or a job starts.
 
-`--json` prints, version `fabric.prediction/1`: {schema, spec, cluster, nic_gbps, calibration, cases: [{case, gpus, reached: {p5, p50, p95},
-placement_bound, analytic, points: [{size, reached, latency_only, congestion_only, protocol}], waterfall: [{step, left}], hot: [{name, tier,
-load, flows, pairs}], tiers, change, bias}], measured: [{test, hosts, size, gbytes, predicted, share, names, source}]}. Figures are percent
-of the NICs' line rate, loads 1 = the rate of the link, GB/s bus bandwidth.
+`--json` prints, version `fabric.prediction/1`: {schema, spec, cluster, walked, nic_gbps, calibration, cases: [{case, gpus, reached: {p5, p50,
+p95}, placement_bound, analytic, points: [{size, reached, latency_only, congestion_only, protocol}], waterfall: [{step, left}], hot: [{name,
+tier, load, flows, pairs}], tiers, change, bias}], measured: [{test, hosts, size, gbytes, predicted, share, names, source}]}. Figures are
+percent of the NICs' line rate, loads 1 = the rate of the link, GB/s bus bandwidth.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ _FILE = click.Path(path_type=Path)
     help="A switch or switch:port that is gone; may be repeated.",
 )
 @click.option("--same-seed", is_flag=True, help="All tiers hash alike, as they do when no seed is set: polarisation.")
+@click.option("--live", is_flag=True, help="Walk the forwarding tables of the live switches, not those of the design.")
 @click.option(
     "--cases",
     type=_FILE,
@@ -91,7 +92,7 @@ def predict(*, spec: Path, as_json: bool, **options: Any) -> None:
         from fabric.export.prediction_page.write import check_plot_path
 
         check_plot_path(plot)
-    ground = _ground(spec, options["state"])
+    ground = _ground(spec, options["state"], live=options["live"])
     cases = _cases(ground, options)
     calibration = _calibrated(ground, cases[0], options["calibrate"])
     found = _predictions(ground, cases, 1.0 if calibration is None else calibration.scale)
@@ -115,9 +116,10 @@ class _Ground:
     net: Net
     gbps: float
     folder: Path
+    walked: str
 
 
-def _ground(spec: Path, state: Path | None) -> _Ground:
+def _ground(spec: Path, state: Path | None, *, live: bool) -> _Ground:
     from fabric.design.load import design_loaded, load_spec, subnet_of
     from fabric.predict.from_design import design_net
     from fabric.predict.source import nic_gbps
@@ -125,7 +127,13 @@ def _ground(spec: Path, state: Path | None) -> _Ground:
     loaded = load_spec(spec)
     cluster: Cluster | SubnetCluster
     cluster = subnet_of(loaded) if loaded.value.backend.kind == "infiniband" else design_loaded(loaded)
-    return _Ground(cluster, design_net(cluster), nic_gbps(cluster), state_folder(spec, state))
+    if live:
+        from fabric.cli.predict_live import live_net
+
+        net, walked = live_net(spec, cluster, state), "the forwarding tables of the live switches"
+    else:
+        net, walked = design_net(cluster), "the design"
+    return _Ground(cluster, net, nic_gbps(cluster), state_folder(spec, state), walked)
 
 
 _ONE = ("collective", "algorithm", "far", "gpus", "job", "placement", "hashing", "qps", "channels", "sizes", "seeds")
@@ -248,6 +256,7 @@ def _json(
     body = {
         "spec": str(spec),
         "cluster": ground.cluster.spec.name,
+        "walked": ground.walked,
         "nic_gbps": ground.gbps,
         "calibration": None if made is None else asdict(made),
         "cases": [document(one) for one in found],
@@ -274,5 +283,5 @@ def _tell(ground: _Ground, found: Sequence[Prediction], made: Calibration | None
             click.echo(line)
         click.echo("")
     latency = "NCCL's own latency constants, which are pessimistic: --calibrate RESULTS" if made is None else made.said
-    click.echo(f"100 % = {ground.gbps:g} Gb/s a NIC; {latency}")
+    click.echo(f"walked: {ground.walked}; 100 % = {ground.gbps:g} Gb/s a NIC; {latency}")
     click.echo(f"this is {found[0].bias}")
