@@ -44,12 +44,13 @@ def check(*, spec: Path, conf_files: tuple[Path, ...], as_json: bool) -> None:
     if loaded.value.backend.kind == "infiniband":
         from fabric.design.ib.remarks import remarks
         from fabric.design.load import subnet_of
+        from fabric.predict.lints import lints
         from fabric.targets.trial_subnet import accept_subnet
 
         designed = subnet_of(loaded)
         accept_subnet(designed)
         subnet = designed.subnet
-        found, switches = _placed(loaded, remarks(subnet)), len(subnet.switches)
+        found, switches = _placed(loaded, [*remarks(subnet), *lints(designed)]), len(subnet.switches)
         text = f"{counted(switches, 'switch', 'switches')}, {counted(subnet.figures.hosts, 'host')}"
     else:
         from fabric.design.load import design_loaded
@@ -73,9 +74,10 @@ def check(*, spec: Path, conf_files: tuple[Path, ...], as_json: bool) -> None:
 
 def _warnings(cluster: Cluster) -> list[dict[str, Any]]:
     from fabric.design.warnings import warnings
+    from fabric.predict.lints import lints
     from fabric.targets.job import unsupported
 
-    return _placed(cluster.loaded, [*warnings(cluster.fabric), *unsupported(cluster.fabric)])
+    return _placed(cluster.loaded, [*warnings(cluster.fabric), *lints(cluster), *unsupported(cluster.fabric)])
 
 
 def _placed(loaded: Loaded[ClusterSpec], remarks: Iterable[Remark]) -> list[dict[str, Any]]:

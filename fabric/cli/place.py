@@ -123,7 +123,7 @@ def _tell(chosen: Chosen, gpus: int, bounds: Expected) -> None:
     flows, total = chosen.borders * gpus, hosts * gpus
     click.echo(
         f"cut: a ring crosses {counted(chosen.borders, 'border')} between zones, {flows:,} of {counted(total, 'flow')}; "
-        f"in random order it would be {chosen.spread:.0%}"
+        f"in random order it would be {100 * chosen.spread:.0f} %"
     )
     shuffled = bounds.shuffled
     click.echo(

@@ -63,7 +63,8 @@ def _polarisation(fabric: Fabric) -> Iterator[Remark]:
                 ("load_balancing", "seeds"),
                 "polarisation",
                 f"{lower} and {upper} have {why}, and group sizes {_list(groups[lower])} and {_list(groups[upper])} share the divisor {shared}: "
-                f"{upper}s may use only {width // shared} of their {width} paths",
+                f"{upper}s may use only {width // shared} of their {width} paths, "
+                f"which leaves {100 / shared:.3g} % of what could cross them (predicted)",
             )
 
 
