@@ -85,7 +85,7 @@ def test_what_an_sm_still_lacks_by_its_log(lines: list[str], missing: str | None
 def test_an_opensm_that_ends_by_itself_is_told_with_what_it_said(tmp_path: Path) -> None:
     SmPlace.of(tmp_path, "sm1").make()
     managers = _running(tmp_path, "echo 'Perhaps another instance of OpenSM is already running'; echo Exiting SM")
-    managers.lives["sm1"].process.wait(10)
+    managers.lives["sm1"].process.wait(120)
     assert managers.missing(["sm1"]) == {
         "sm1": "opensm ended (0): Perhaps another instance of OpenSM is already running"
     }
@@ -96,6 +96,18 @@ def test_an_sm_without_files_does_not_start(tmp_path: Path) -> None:
     SmPlace.of(tmp_path, "sm1").make()
     with pytest.raises(FabricError, match=r"sm1: there is no /etc/opensm/opensm\.conf"):
         Managers(tmp_path, LAB).start("sm1")
+
+
+def test_an_sm_is_waited_for_until_it_is_one_or_has_ended(tmp_path: Path) -> None:
+    place = SmPlace.of(tmp_path, "sm1")
+    place.make()
+    managers = _running(tmp_path, f"sleep 0.3; echo 'Entering STANDBY state' >>{place.log}; exec sleep 600")
+    managers.wait("sm1")
+    assert managers.lives["sm1"].state == "standby"
+    managers.stop("sm1")
+    ended = _running(tmp_path, "exit 3")
+    ended.wait("sm1")
+    assert ended.failed("sm1")
 
 
 def _running(folder: Path, script: str = "sleep 60") -> Managers:

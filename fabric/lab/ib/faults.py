@@ -174,3 +174,4 @@ class Faults:
 
     def _revive(self, fault: dict[str, Any]) -> None:
         self._managers.start(fault["host"])
+        self._managers.wait(fault["host"])

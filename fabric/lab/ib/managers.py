@@ -18,7 +18,9 @@ from fabric.lab.ib.places import CONF, SmPlace
 
 OPENSM = "/usr/sbin/opensm"
 _STATE = re.compile(rb"Entering ([A-Z]+) state|SUBNET UP|Errors during initialization|No routing engine able")
-_STOP_S = 10.0
+_STOP_S = 30.0
+_POLL_S = 0.05
+_SETTLE_S = 60.0
 STOPPED = "opensm was stopped"
 
 
@@ -82,6 +84,15 @@ class Managers:
         process = child.start([OPENSM, "-F", str(place.form / CONF)], env=env, cwd=place.run, log=place.out)
         self.lives[host] = _Life(process, read, out_at, time.monotonic())
         self.ended.pop(host, None)
+
+    def wait(self, host: str) -> None:
+        """Wait until opensm on a host is the master of a subnet that is up, or standby; not when it ended, meets a problem or finds no way."""
+        end = time.monotonic() + _SETTLE_S
+        while host in self.missing([host]) and time.monotonic() < end:
+            life = self.lives.get(host)
+            if life is None or life.problem:
+                return
+            time.sleep(_POLL_S)
 
     def stop(self, host: str, number: int = signal.SIGTERM) -> None:
         """End opensm on a host and wait for it; `number` SIGKILL is a crash. Nothing when none runs."""
