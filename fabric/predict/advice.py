@@ -9,7 +9,6 @@ import numpy as np
 from fabric.predict.bounds import queue_pairs_for, spread_of
 from fabric.predict.closed_form import utilisation
 from fabric.predict.latency import Clock
-from fabric.predict.load import spread
 from fabric.predict.model import Change
 from fabric.predict.net import Floats, Net
 from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
@@ -39,7 +38,7 @@ def first_change(now: Asked, whole: Asked, ladder: Ladder, clock: Clock, sent: f
         if before.p50 - before.p5 < LEAST_GAIN or now.policy().splits:
             return _quicker(now, clock, sent)
         step = "hashing"  # fine by the median, but not whatever the hash function
-    gates = spread(slowest(now, ladder.runs, middle_seed(ladder.runs)).ready)
+    gates = now.even(slowest(now, ladder.runs, middle_seed(ladder.runs)))
     for what, key, asked in _candidates(step, now, whole, gates):
         found = band(100 * norms_of(asked.hashed(asked.policy(), _seeds(asked))))
         if found.p50 >= before.p50 + LEAST_GAIN or (found.p50 >= before.p50 and found.p5 >= before.p5 + LEAST_GAIN):

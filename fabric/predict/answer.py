@@ -10,7 +10,7 @@ from fabric.errors import FabricError
 from fabric.predict.closed_form import analytic
 from fabric.predict.flows import sent_bytes
 from fabric.predict.latency import Clock, wires
-from fabric.predict.load import crossing, spread
+from fabric.predict.load import crossing
 from fabric.predict.model import Case, HotLink, Point, Prediction
 from fabric.predict.net import Net
 from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
@@ -44,7 +44,7 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
     found = norms_of(ladder.runs)
     sizes = case.sizes or SIZES
     sent = [sent_bytes(case, size, len(order), net.rails) for size in sizes]
-    closed = analytic(now, spread(steps[0].ready)) if len(steps) == 1 else None
+    closed = analytic(now, now.even(steps[0])) if len(steps) == 1 else None
     answer = Prediction(
         case=case,
         gpus=len(order) * net.rails,

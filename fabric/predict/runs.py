@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from fabric.predict.load import Flows, Plan, flows, loads, spread
 from fabric.predict.model import Band, Case
 from fabric.predict.net import Floats, Ints, Net, norm
 
+T = TypeVar("T")
 WORKERS = 2
 """Threads: numpy lets the other one run while it works, and the machines that this is asked on have two cores."""
 
@@ -46,6 +48,8 @@ class Asked:
     net: Net
     case: Case
     _kept: dict[int, tuple[patterns.Pattern, Ints, tuple[Step, ...]]] = field(default_factory=dict)
+    _even: dict[int, Floats] = field(default_factory=dict)
+    _plans: dict[int, Plan] = field(default_factory=dict)
 
     @property
     def shuffled(self) -> bool:
@@ -83,7 +87,19 @@ class Asked:
             return None
         from fabric.predict.pinning import plan_paths
 
-        return plan_paths(self.net, step.phase.src, step.phase.dst)
+        return self._once(self._plans, step, lambda: plan_paths(self.net, step.phase.src, step.phase.dst))
+
+    def even(self, step: Step) -> Floats:
+        """Load of each channel when every switch balances perfectly."""
+        return self._once(self._even, step, lambda: spread(step.ready))
+
+    def _once(self, kept: dict[int, T], step: Step, make: Callable[[], T]) -> T:
+        """What is made once of a phase whose order is fixed, so that it lives as long as this does."""
+        if self.shuffled:
+            return make()
+        if id(step) not in kept:
+            kept[id(step)] = make()
+        return kept[id(step)]
 
     def hashed(self, policy: HashPolicy, seeds: int) -> tuple[Run, ...]:
         """The walks of all seeds. Without chance (a fixed order, and no hash) one stands for all."""
@@ -96,7 +112,7 @@ class Asked:
 
     def spread(self, seeds: int) -> tuple[Run, ...]:
         """Perfect balance at every switch."""
-        return self._each(seeds if self.shuffled else 1, lambda step, _: spread(step.ready))
+        return self._each(seeds if self.shuffled else 1, lambda step, _: self.even(step))
 
     def _each(self, seeds: int, load: Callable[[Step, int], Floats]) -> tuple[Run, ...]:
         if not self.shuffled:
