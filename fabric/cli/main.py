@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("fabric.cli.explain:explain", "Where a value comes from: formula and source."),
     "export": (
         "fabric.cli.export:export",
-        "The design in the forms of other tools: containerlab, ibdiagnet, UFM, Slurm, ibsim.",
+        "The design in the forms of other tools: containerlab, ibdiagnet, UFM, Slurm, Kueue, Topograph, InfraGraph, ibsim.",
     ),
     "history": (
         "fabric.cli.history:history",

@@ -173,6 +173,7 @@ def _blocks(cluster: Cluster | SubnetCluster) -> Iterator[Remark]:
         yield Remark(
             ("scheduler", "block_sizes"),
             "block-size",
-            f"{counted(rest, 'host')} of the {blocks[zone]:,} of {site.zone_name.format(zone)} {verb(rest, 'is', 'are')} beyond whole blocks of {base:,}: "
+            f"{counted(rest, 'host')} of the {blocks[zone]:,} of {site.zone_name.format(zone)} "
+            f"{verb(rest, 'is', 'are')} beyond whole blocks of {base:,}: "
             f"{100 * sum(over.values()) / total:.0f} % of all hosts stay idle when jobs take whole blocks",
         )
