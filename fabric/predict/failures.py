@@ -184,6 +184,4 @@ class _Pruner:
                 far = np.unique(net.groups.home[groups & hosts])
                 names = ", ".join(net.switches[index] for index in far[:_SHOWN])
                 more = f" and {far.size - _SHOWN:,} more" if far.size > _SHOWN else ""
-                raise FabricError(
-                    f"the failures cut {net.switches[switch]} off from {counted(far.size, 'rack')}: {names}{more}"
-                )
+                raise FabricError(f"the failures cut {net.switches[switch]} off from {names}{more}")

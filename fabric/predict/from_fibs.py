@@ -158,12 +158,17 @@ class _Classes:
         bits = 32 if four else 128
         self.number: dict[str, int] = {}
         known: dict[int, dict[int, list[int]]] = {}  # length -> base -> prefixes, texts that say the same one
-        for prefix in {prefix for fib in fibs.values() for prefix in fib}:
+        owner: dict[str, int] = {}  # the one switch that has a prefix, -1 for several
+        for name, fib in fibs.items():
+            for prefix in fib:
+                owner[prefix] = -1 if prefix in owner else plug.index.get(name, -1)
+        for prefix in owner:
             parsed = _prefix(prefix)
             if parsed is not None and parsed[2] == bits:
                 self.number[prefix] = len(self.number)
                 known.setdefault(parsed[1], {}).setdefault(parsed[0], []).append(self.number[prefix])
         lengths = sorted(known, reverse=True)
+        owners = [owner[prefix] for prefix in self.number]
         classes: dict[tuple[int, tuple[int, ...]], int] = {}
         of_nic = []
         for seat in plug.seats:
@@ -171,7 +176,11 @@ class _Classes:
             if address is None:
                 raise FabricError(f"{seat.name} has no address")
             within = (known[length].get(address >> (bits - length) << (bits - length), ()) for length in lengths)
-            key = (plug.index[seat.switch], tuple(number for numbers in within for number in numbers))
+            home = plug.index[
+                seat.switch
+            ]  # what only it knows, such as the NIC's own link, tells nobody's traffic apart
+            told = (number for numbers in within for number in numbers if owners[number] != home)
+            key = (home, tuple(told))
             of_nic.append(classes.setdefault(key, len(classes)))
         self.of_nic = np.array(of_nic, dtype=np.int64)
         self.home = np.array([home for home, _ in classes], dtype=np.int64)

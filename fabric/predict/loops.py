@@ -13,7 +13,7 @@ _CELLS = 1 << 20  # switch x group looked at together
 
 
 def cycle_towards(net: Net, group: int, start: int) -> list[int] | None:
-    """The switches of a circle that traffic from `start` to a group can get into, the first one again at the end; None without one."""
+    """The switches of a circle that traffic from `start` to a group can get into, the lowest first and again at the end; None without one."""
     home = int(net.groups.home[group])
     way: list[int] = []
     depth: dict[int, int] = {}
@@ -26,7 +26,9 @@ def cycle_towards(net: Net, group: int, start: int) -> list[int] | None:
             del depth[at]
             continue
         if at in depth:
-            return [*way[depth[at] :], at]
+            cycle = way[depth[at] :]
+            lowest = cycle.index(min(cycle))
+            return [*cycle[lowest:], *cycle[:lowest], cycle[lowest]]
         if at in done or at == home or at < 0:
             continue
         depth[at] = len(way)

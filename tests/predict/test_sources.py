@@ -10,6 +10,7 @@ import pytest
 
 from fabric.design.load import load_cluster
 from fabric.design.seats import Seating
+from fabric.errors import FabricError
 from fabric.predict.failures import without
 from fabric.predict.from_design import design_net
 from fabric.predict.from_fibs import Fib, fib_net, fib_of
@@ -67,17 +68,52 @@ def test_a_design_forwards_as_bgp_converges(seating: Callable[..., Seating], sha
 
 @pytest.mark.parametrize("shape", ["lab", "planes", "parallel links"])
 def test_failures_are_what_bgp_withdraws(seating: Callable[..., Seating], shape: str) -> None:
-    """Each cable between switches alone, and each CTSW and ATSW."""
+    """Cables between switches, one at a time, and CTSWs and ATSWs."""
     plan = seating(SHAPES[shape])
     net, fabric = design_net(plan.cluster), plan.cluster.fabric  # type: ignore[union-attr]
-    for trunk in plan.trunks[:: 1 if shape == "lab" else 3]:
+    for trunk in plan.trunks[:: 2 if shape == "lab" else 5]:
         found = ways(fib_net(plan, fibs(plan, down={(trunk.a, trunk.a_port), (trunk.b, trunk.b_port)})))
         assert (
             ways(without(net, [f"{trunk.a}:{trunk.a_port}"]))
             == found
             == ways(without(net, [f"{trunk.b}:{trunk.b_port}"]))
         )
-    for switch in [switch for switch in fabric.switches if switch.role != "rtsw"][:: 1 if shape == "lab" else 3]:
+    for switch in [switch for switch in fabric.switches if switch.role != "rtsw"][:: 2 if shape == "lab" else 5]:
         ends = {(trunk.a, trunk.a_port) for trunk in plan.trunks_of[switch.name]}
         found = ways(fib_net(plan, fibs(plan, down=ends | {(t.b, t.b_port) for t in plan.trunks_of[switch.name]})))
         assert ways(without(net, [switch.name])) == found
+
+
+FIRST, SECOND, SPINE = "z01-rtsw001", "z01-rtsw002", "z01-ctsw01"
+RACK = "10.128.1.32/27"  # of z02-rtsw002
+
+
+def loop(found: dict[str, dict[str, list[str]]]) -> None:
+    """An RTSW and a CTSW send what is for a rack to each other: one of the RTSW's two ways never arrives."""
+    found[SPINE][RACK] = ["10.64.0.1"]
+
+
+WRONG: dict[str, Callable[[dict[str, dict[str, list[str]]]], object]] = {
+    "empty": lambda found: found.update({name: {} for name in found}),
+    "no tables": lambda found: found.clear(),
+    "a stranger": lambda found: found.update({"z09-rtsw001": {}}),
+    "no route": lambda found: found[FIRST].pop(RACK),
+    "no route behind one of two ways": lambda found: found[SPINE].pop(RACK),
+    "a route to nobody": lambda found: found[SPINE].update({RACK: ["192.0.2.1", "Ethernet99/1"]}),
+    "loop": loop,
+}
+
+
+def test_tables_that_do_not_do(seating: Callable[..., Seating], golden: Callable[[str, str], None]) -> None:
+    plan = seating()
+    lines = []
+    for what, edit in WRONG.items():
+        found = {name: {prefix: [*hops] for prefix, hops in fib.items()} for name, fib in fibs(plan).items()}
+        edit(found)
+        with pytest.raises(FabricError) as error:
+            fib_net(plan, found)
+        lines.append(f"{what}: {error.value}\n")
+    golden("predict/fib-errors.txt", "".join(lines))
+    broken = {name: dict(fib) for name, fib in fibs(plan).items()}
+    broken[FIRST] = {}
+    assert fib_net(plan, broken, strict=False).switches[0] == FIRST  # other jobs can still be predicted
