@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabric.errors import FabricError
@@ -69,28 +70,53 @@ def test_inventories_take_settings(path: Path) -> None:
     assert yaml.safe_load(edited)["hosts"]["nccl"]["overrides"]["NCCL_MIN_CTAS"] == "32"
 
 
-@settings(max_examples=40)
-@given(
-    st.recursive(
-        st.integers() | st.text("ab:#-' \"{}[],\n", max_size=6) | st.booleans(),
-        lambda inner: st.dictionaries(st.sampled_from(["a", "b", "c d", "1"]), inner, min_size=1, max_size=3),
-        max_leaves=8,
-    ).filter(lambda value: isinstance(value, dict)),
-    st.lists(st.sampled_from(["a", "b", "c d", "new"]), min_size=1, max_size=3),
-    st.booleans(),
+KEYS = st.sampled_from(["a", "b", "c d", "1"])
+VALUES = (
+    st.integers()
+    | st.sampled_from(["", "x", "a: b", "# no", "'", "[", "-", "two\nlines", "end\n"])
+    | st.booleans()
+    | st.none()
 )
-def test_any_file(value: dict[str, object], loc: list[str], flow: bool) -> None:
-    """It is set, and nothing else is; or it is refused."""
+TREES = st.dictionaries(
+    KEYS, VALUES | st.dictionaries(KEYS, VALUES | st.lists(VALUES, max_size=2), max_size=3), min_size=1, max_size=3
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TREES, st.lists(st.sampled_from(["a", "b", "c d", "new"]), min_size=1, max_size=3), st.booleans())
+def test_any_file(value: dict[str, Any], loc: list[str], flow: bool) -> None:
+    """It is set, and nothing else is; or it is refused, which is only right where a value stands in the way."""
     text = yaml.safe_dump(value, default_flow_style=flow, width=20)
+    at: Any = value
+    for part in loc[:-1]:
+        at = at.get(part) if isinstance(at, dict) else at
+    in_the_way = not isinstance(at, dict | None) or isinstance((at or {}).get(loc[-1]), dict | list)
     try:
         edited = with_values(text, "x.yaml", {tuple(loc): 77})
     except FabricError:
+        assert in_the_way
         return
-    at: object = yaml.safe_load(edited)
-    for part in loc:
-        assert isinstance(at, dict)
+    new = at = yaml.safe_load(edited)
+    for part in loc[:-1]:
         at = at[part]
-    assert at == 77
+    assert at.pop(loc[-1]) == 77
+    assert _without_empty(new) == _without_empty(_without(value, loc))
+
+
+def _without(value: Any, loc: list[str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without(inner, loc[1:]) if loc[:1] == [key] else inner for key, inner in value.items() if loc != [key]
+    }
+
+
+def _without_empty(value: Any) -> Any:
+    """Mappings that hold nothing are like keys that are not there: the way to a new key makes them."""
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _without_empty(one) for key, one in value.items()}
+    return {key: one for key, one in inner.items() if one not in ({}, None)}
 
 
 def test_the_message(golden: Callable[[str, str], None]) -> None:
