@@ -35,7 +35,7 @@ def first_change(now: Asked, whole: Asked, ladder: Ladder, clock: Clock, sent: f
     step = max(CONGESTION, key=ladder.loss)
     before = band(100 * norms_of(ladder.runs))
     if 100 * ladder.loss(step) < LEAST_GAIN:
-        if before.p50 - before.p5 < LEAST_GAIN or now.policy().splits:
+        if before.p50 - before.p5 < LEAST_GAIN or not now.hashes(now.policy()):
             return _quicker(now, clock, sent)
         step = "hashing"  # fine by the median, but not whatever the hash function
     gates = now.even(slowest(now, ladder.runs, middle_seed(ladder.runs)))
@@ -122,7 +122,7 @@ def _spreads(now: Asked, gates: Floats) -> list[tuple[str, str, Asked]]:
     elif case.hash == "e-ecmp" and pairs is not None and pairs * case.channels > case.subflows:
         found.append((f"{pairs} queue pairs a connection", key, _with(now, qps=pairs)))
     if case.hash in ("ecmp", "e-ecmp"):
-        found.append(("paths pinned by a controller", "fabric place", _with(now, hash="pinned")))
+        found.append(("paths pinned by a controller", "no key of the spec", _with(now, hash="pinned")))
     return found
 
 

@@ -101,9 +101,13 @@ class Asked:
             kept[id(step)] = make()
         return kept[id(step)]
 
+    def hashes(self, policy: HashPolicy) -> bool:
+        """Whether flows choose by hash: not where a switch has one way to each NIC, as InfiniBand's tables give."""
+        return policy.kind in ("ecmp", "e-ecmp") and int(self.net.set_size.max(initial=0)) > 1
+
     def hashed(self, policy: HashPolicy, seeds: int) -> tuple[Run, ...]:
         """The walks of all seeds. Without chance (a fixed order, and no hash) one stands for all."""
-        chance = self.shuffled or policy.kind in ("ecmp", "e-ecmp")
+        chance = self.shuffled or self.hashes(policy)
         if policy.kind == "pinned":
             return self._each(
                 1 if not self.shuffled else min(seeds, 5), lambda step, seed: self.loads(step, policy, seed)
