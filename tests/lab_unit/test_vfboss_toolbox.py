@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -68,6 +69,22 @@ def test_without_a_toolbox_the_command_is_the_tool(box: Node, server: int) -> No
     kill(server)
     again = tool(box, "fboss2", "show", "product")
     assert (said.returncode, said.stdout) == (again.returncode, again.stdout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_another_user_is_sent_away(box: Node, server: int) -> None:
+    place = toolbox.address(box.folder)
+    text = "\0".join(["/", "units", str(box.folder), "is-active", "wedge_agent"]).encode()
+    with socket.socket(socket.AF_UNIX) as link, Path(os.devnull).open("r+b") as null:
+        os.seteuid(65534)
+        try:
+            link.connect(place)
+        finally:
+            os.seteuid(0)
+        with contextlib.suppress(OSError):
+            socket.send_fds(link, [len(text).to_bytes(4, sys.byteorder) + text], [null.fileno()] * 3)
+        with contextlib.suppress(ConnectionResetError):
+            assert link.recv(1) == b""
 
 
 def test_a_tool_ends_with_who_called_it(box: Node, server: int) -> None:

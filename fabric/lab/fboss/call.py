@@ -5,14 +5,16 @@ It imports nothing but what is built in: to start quickly is all that it is for.
 
 import posix
 import sys
-from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+from _socket import AF_UNIX, SCM_RIGHTS, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET, socket
 
 
 def call(folder: str, module: str, words: list[str]) -> int:
-    """The exit code of `module` with these words; OSError when the box has no toolbox. 1 when it ended in between."""
+    """The exit code of `module` with these words; OSError when there is no toolbox of this user. 1 when it ended in between."""
     place = posix.stat(folder)
     link = socket(AF_UNIX, SOCK_STREAM)
     link.connect(f"\0fboss-tools-{place.st_dev}-{place.st_ino}".encode())
+    if int.from_bytes(link.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8], sys.byteorder) != posix.geteuid():
+        raise PermissionError
     text = "\0".join([posix.getcwd(), module, folder, *words]).encode("utf-8", "surrogateescape")
     data = len(text).to_bytes(4, sys.byteorder) + text
     streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
