@@ -56,6 +56,7 @@ def plan_paths(net: Net, src: Ints, dst: Ints) -> PathPlan:
     twins = _Twins(net)
     here, there = dst[far], src[far]
     up, back = net.sets(start[far], here), net.sets(end[far], there)
+    back = np.where(back < 0, up, back)  # tables that were read back need not lead both ways
     zones = net.groups.block[net.groups.of_nic[here]] != net.groups.block[net.groups.of_nic[there]]
     colour = _colours(start[far], end[far], int(net.set_size[up].max()), zones.astype(np.int64))
     choice[0, far] = colour

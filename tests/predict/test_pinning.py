@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fabric.design.fabric import Fabric
+from fabric.predict.failures import without
 from fabric.predict.flows import ring
 from fabric.predict.from_design import fabric_net
 from fabric.predict.hashing import HashPolicy
@@ -55,3 +56,12 @@ def test_pinning_by_destination(net: Net, placement: str, expected: float) -> No
 def test_flows_inside_a_rack_need_no_pins(net: Net) -> None:
     nic = np.arange(8)
     assert (plan_paths(net, nic, nic + 8).choice == -1).all()
+
+
+@pytest.mark.parametrize("placement", ["rack", "zone"])
+def test_a_failed_uplink_costs_half_at_most(net: Net, placement: str) -> None:
+    """Choices in a set that lacks a member move on by one, so that a link may get a second flow, and none gets a third."""
+    uplink = net.name(int(net.set_members[net.set_start[1]])).partition(" ")[0]
+    lost = without(net, [uplink])
+    assert int(lost.set_size.sum()) != int(net.set_size.sum())
+    assert reached(lost, plan_paths, placement) >= 50
