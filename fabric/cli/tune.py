@@ -9,13 +9,13 @@ bias}.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from fabric.cli.common import json_option, print_json, print_table, spec_argument
+from fabric.cli.common import json_option, spec_argument
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
 from fabric.predict.model import Algorithm, Collective, Placement
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from fabric.design.load import Cluster
     from fabric.predict.calibration import Calibration
     from fabric.predict.knobs import Wider
-    from fabric.predict.model import Band, Case, Prediction
+    from fabric.predict.model import Case, Prediction
     from fabric.predict.net import Net
-    from fabric.predict.tune import Trial, Tuning
+    from fabric.predict.tune import Tuning
 
 _SMALL = 256  # GPUs of the small cluster of the published figure
-_SHOWN = 5  # sizes that are printed
 
 
 @click.command("tune")
@@ -71,6 +70,8 @@ def tune(
     Exit codes: 0 the spec reaches it, as declared or as written; 2 changes are proposed, or some are left to be made by hand; 1 nothing
     within the ports and the room for growth reaches it.
     """
+    from fabric.cli.tune_text import Shown, print_document, tell
+
     if plot is not None:
         from fabric.export.prediction_page.write import check_plot_path
 
@@ -80,15 +81,11 @@ def tune(
     text = _edited(ground, {edit.path: edit.after for edit in found.edits})
     changed = _accepted(ground, text) if found.edits else ground.cluster
     if write and found.edits:
-        from fabric.change.files import write_atomic
-
-        write_atomic(spec.resolve(), text.encode(), spec.stat().st_mode & 0o777)
-    nccl = _settings_changed(ground.cluster, changed)
+        _write(ground, text)
     written = write and bool(found.edits)
-    if as_json:
-        _json(ground, found, nccl, written=written)
-    else:
-        _tell(ground, found, nccl, written=written)
+    nccl = _settings_changed(ground.cluster, changed)
+    shown = Shown(spec, ground.cluster.spec.name, found, nccl, ground.made, written)
+    (print_document if as_json else tell)(shown)
     if plot is not None:
         _draw(plot, ground, found)
     context.exit(_code(found, written=written))
@@ -159,6 +156,17 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     )  # fmt: skip
 
 
+def _write(ground: _Ground, text: str) -> None:
+    """The spec becomes `text`; FabricError when somebody else has changed it meanwhile."""
+    from fabric.change.files import write_atomic
+    from fabric.spec.yaml_read import decode, read_bytes
+
+    spec = ground.spec
+    if decode(read_bytes(spec), str(spec)) != ground.text:
+        raise FabricError(f"{spec} was changed during the search, so nothing is written", hint="run it again")
+    write_atomic(spec.resolve(), text.encode(), spec.stat().st_mode & 0o777)
+
+
 def _builder(ground: _Ground) -> Callable[[Wider], Net]:
     """The network of the spec with more uplinks; FabricError where ports, cables or the room for growth do not allow them."""
     from fabric.predict.from_design import design_net
@@ -207,119 +215,6 @@ def _code(found: Tuning, *, written: bool) -> int:
         return 1
     left = found.by_hand or (found.edits and not written)
     return 2 if left else 0
-
-
-def _json(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
-    from fabric.predict.telling import document
-
-    chosen = found.chosen
-    state = "none" if chosen is None else "declared" if found.done else "found"
-    rows = [
-        {"knobs": asdict(one.knobs), "cost": asdict(one.cost), "reached": None if one.reached is None else asdict(one.reached),
-         "bound": one.bound, "said": one.said}
-        for one in found.tried
-    ]  # fmt: skip
-    body = {
-        "spec": str(ground.spec),
-        "cluster": ground.cluster.spec.name,
-        "target": found.target,
-        "state": state,
-        "before": document(found.before),
-        "after": None if found.after is None else document(found.after),
-        "knobs": {"before": asdict(found.start), "after": None if chosen is None else asdict(chosen)},
-        "cost": asdict(found.best.cost),
-        "edits": [{"path": list(edit.path), "before": edit.before, "after": edit.after} for edit in found.edits],
-        "by_hand": list(found.by_hand),
-        "nccl": dict(nccl),
-        "tried": rows,
-        "written": written,
-        "calibration": None if ground.made is None else asdict(ground.made),
-        "bias": found.before.bias,
-    }
-    print_json("fabric.tuning/1", body)
-
-
-def _tell(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
-    case = found.before.case
-    how = (
-        f"{case.collective} by {case.algorithm}"
-        if case.collective not in ("all_to_all", "send_recv")
-        else case.collective
-    )
-    click.echo(
-        f"{ground.cluster.spec.name}: {how}, {found.before.gpus:,} GPUs; target {found.target:g} % of line rate for large messages in "
-        f"percentile 5 of {case.seeds} seeds\n"
-    )
-    rows = [("as declared", *_band(found.before.reached), found.start.text)]
-    if found.after is not None and found.chosen is not None and not found.done:
-        rows.append(("with the changes", *_band(found.after.reached), found.chosen.text))
-    print_table(("reaches, %", "p5", "p50", "p95", "setting"), rows)
-    click.echo("")
-    _tell_changes(ground, found, nccl, written=written)
-    _tell_sizes(found)
-    if not found.done:
-        click.echo("tried:")
-        tried = [
-            (one.knobs.text, _reached(one), one.said)
-            for one in found.tried
-        ]  # fmt: skip
-        print_table(("setting", "reaches, %", ""), tried)
-        click.echo("")
-    latency = "NCCL's own constants, which are pessimistic" if ground.made is None else ground.made.said
-    click.echo(f"latency: {latency}")
-    click.echo(f"this is {found.before.bias}")
-
-
-def _reached(one: Trial) -> str:
-    if one.reached is not None:
-        return f"{one.reached.p50:.0f} [{one.reached.p5:.0f}-{one.reached.p95:.0f}]"
-    return "-" if one.bound is None else f"at most {one.bound:.0f}"
-
-
-def _band(band: Band) -> tuple[str, str, str]:
-    from fabric.predict.telling import percent
-
-    return percent(band.p5), percent(band.p50), percent(band.p95)
-
-
-def _tell_changes(ground: _Ground, found: Tuning, nccl: Mapping[str, str], *, written: bool) -> None:
-    if found.done:
-        click.echo("the spec reaches it as declared: nothing to change\n")
-        return
-    if found.chosen is None:
-        best = found.best
-        click.echo("nothing within the ports and the room for growth reaches it")
-        click.echo(f"nearest is {best.knobs.text}: {_reached(best)} %, at the cost of {best.cost.text}\n")
-        return
-    click.echo(f"the cheapest changes that reach it; they cost {found.best.cost.text}:")
-    for edit in found.edits:
-        path = ".".join(str(part) for part in edit.path)
-        click.echo(f"  {path}: {edit.before} -> {edit.after}")
-    if found.chosen.wider is not None and found.chosen.wider.switches:
-        click.echo(f"  which adds {found.chosen.wider.switches} switches and {found.chosen.wider.cables:,} cables")
-    for text in found.by_hand:
-        click.echo(f"  by hand: {text}")
-    for key, value in nccl.items():
-        click.echo(f"  nccl.conf follows: {key}={value}")
-    if written:
-        click.echo(f"{ground.spec} now says so: fabric plan shows what that changes\n")
-    else:
-        click.echo("--write writes it into the spec\n" if found.edits else "")
-
-
-def _tell_sizes(found: Tuning) -> None:
-    """By message size, latency included: what tuning of paths cannot change is seen here."""
-    from fabric.predict.telling import band_text, size_text
-
-    after = found.after if found.after is not None and not found.done else None
-    points = found.before.points[-_SHOWN:]
-    later = after.points[-_SHOWN:] if after else points
-    rows = [
-        (size_text(one.size), f"{one.latency_only:.0f}", band_text(one.reached), *((band_text(two.reached),) if after else ()))
-        for one, two in zip(points, later, strict=True)
-    ]  # fmt: skip
-    print_table(("size", "latency alone, %", "as declared", *(("with the changes",) if after else ())), rows)
-    click.echo("")
 
 
 def _draw(plot: Path, ground: _Ground, found: Tuning) -> None:

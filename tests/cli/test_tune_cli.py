@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from fabric.cli import tune as tuning
+
 Cli = Callable[..., Result]
 SPEC = Path(__file__).resolve().parents[2] / "inventories" / "roce-24k" / "cluster.yaml"
 SMALL = "    - {id: 1-2, racks: 16, rack_profile: grand-teton}    # two zones\n"
@@ -51,6 +53,20 @@ def test_found_written_and_found_again(
     golden("predict/tune-declared.txt", again.stdout)
     assert again.exit_code == 0
     assert fabric_cli("check", "cluster.yaml").exit_code == 0
+
+
+def test_a_spec_that_changes_meanwhile_is_left(spec: Path, fabric_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = tuning._accepted
+
+    def accepted(ground: Any, text: str) -> Any:
+        spec.write_text("# by somebody else\n" + spec.read_text(encoding="utf-8"), encoding="utf-8")
+        return real(ground, text)
+
+    monkeypatch.setattr(tuning, "_accepted", accepted)
+    wrote = fabric_cli("tune", spec, "--seeds", "4", "--write")
+    assert wrote.exit_code == 1
+    assert "was changed during the search, so nothing is written" in wrote.stderr
+    assert "qps" not in spec.read_text(encoding="utf-8")
 
 
 def test_json(spec: Path, fabric_cli: Cli) -> None:
