@@ -20,6 +20,7 @@ from fabric.export.prediction_page import check_plot_path, plot, prediction_page
 from fabric.export.prediction_page import write as writing
 from fabric.export.prediction_page.case import HOT, case_view
 from fabric.export.prediction_page.curves import BOTTOM, RIGHT, STYLES, TOP, curves, size_text
+from fabric.export.prediction_page.sheet import CASES
 from fabric.predict.model import Band, Loss
 from tests.export.browser import pixels
 from tests.export.predictions import hostile, prediction, three
@@ -81,6 +82,13 @@ def test_where_lines_and_names_stand() -> None:
     assert "M377.0" in single.series[0].line  # one size stands in the middle
     assert single.series[0].latency
     assert not made.series[0].latency
+
+
+def test_many_cases_stand_in_the_page_alone() -> None:
+    many = three() * 6
+    assert "6 cases more: the HTML page holds all" in sheet(many, title="x")
+    assert sheet(many, title="x").count("hottest links") == CASES
+    assert prediction_page(many, title="x").count("hottest links:") == len(many)
 
 
 def test_values_out_of_range_stay_in_the_picture() -> None:
