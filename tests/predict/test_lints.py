@@ -89,7 +89,6 @@ def test_when_it_is_said(changes: dict[str, Any], code: str | None, said: str, s
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "4 queue pairs are few for 18 uplinks"),
         (
             {"hosts.nccl": {"qps": 16}},
             "then reaches about 80 % of line rate (closed form, median; measured lies below); 26 would",

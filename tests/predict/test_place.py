@@ -97,6 +97,14 @@ def test_text_and_files(fabric_cli: Callable[..., Result], golden: Callable[[str
     assert [line.split()[1] for line in lines["torchrun.txt"][2:]] == hosts
     nodelist = next(line for line in lines["slurm.sh"] if "--nodelist" in line)
     assert expand(nodelist.partition("nodelist=")[2]) == hosts
+    srun = tmp_path / "srun"
+    srun.write_text('#!/bin/sh\necho "$SLURM_HOSTFILE" "$@"\n')
+    srun.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_SUBMIT_DIR": "/job"}
+    said = subprocess.run(
+        [tmp_path / "out" / "slurm.sh", "train", "a b"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "/job/slurm-hosts --distribution=arbitrary train a b\n"
 
 
 def test_json(fabric_cli: Callable[..., Result]) -> None:
