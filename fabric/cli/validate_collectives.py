@@ -55,7 +55,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--device", "devices", multiple=True, metavar="GLOB", help="Only these hosts; may be repeated.")
 @click.option("--zone", "zones", multiple=True, type=int, help="Only hosts of this zone; may be repeated.")
-@click.option("--ranks", type=click.IntRange(1, 64), help="Engine mpi: ranks a host (default: one a NIC).")
 @click.option("--python", metavar="PROGRAM", help="Engine mpi: Python with mpi4py on the hosts.")
 @click.option("--results", type=_FILE, metavar="FILE", help="Write every result there as it comes, for fabric locate.")
 @click.option("--dry-run", is_flag=True, help="Print the plan, its time, the commands and their files; start nothing.")
@@ -100,7 +99,7 @@ def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
     """The command's options as changes to the spec's section."""
     names = ("engine", "launcher", "stages", "tests", "iterations", "warmup", "repeats", "limit_s", "python")
     found: dict[str, Any] = {name: options[name] for name in names}
-    found.update({"parallel": options["max_parallel"], "mpirun.ranks": options["ranks"]})
+    found["parallel"] = options["max_parallel"]
     if options["sizes"] is not None:
         first, _, rest = options["sizes"].partition(":")
         last, _, factor = rest.partition(":")

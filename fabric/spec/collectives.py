@@ -81,12 +81,6 @@ class MpiRuns(Model):
     rsh_agent: AbsolutePath | None = Field(
         None, description="Program that runs a command on a host (plm_rsh_agent); ssh when null."
     )
-    ranks: int | None = Field(
-        None,
-        ge=1,
-        le=64,
-        description="Ranks a host of engine mpi, which share its back-end NICs evenly; null: one a NIC, as GPUs would.",
-    )
     concurrent: int = sourced(
         512, "Logins at once (plm_rsh_num_concurrent).", source="our choice for 3,072 hosts", status="inferred",
         ge=1, le=4096,

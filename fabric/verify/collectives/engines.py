@@ -132,28 +132,25 @@ _RINGS = (
 
 
 def _mpi(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:
-    """The same rows by MPI: a rank a NIC, or fewer that share them."""
+    """The same rows by MPI: a rank a NIC."""
     first = groups[0]
     mine = seats[first.hosts[0]]
     used = [seat for seat in mine if not rails or seat.rail in rails]
-    ranks = len(rails) if len(groups) > 1 else min(how.mpirun.ranks or len(used), len(used))
     argv: tuple[str, ...] = (how.python, "-c", program_text("mpi_rows.py"), "--collective", first.test, *_sizes(how))
     argv += (*_times(how), "-c", "1", "-N", str(how.repeats), "--watchdog", str(_watchdog(how)))
     # UCX: RDMA where the host has it, else TCP, and then from the NIC's own address, by which hosts route; Open MPI's own TCP leaves
     # the choice of the source to the kernel, which takes the first NIC's.
     devices = [f"{seat.hca}:1" + ("" if seat.guid is not None else f",{seat.nic}") for seat in used]
-    items = [",".join(devices[index::ranks]) for index in range(ranks)]
     mca = (("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any"), ("mpi_yield_when_idle", "1"), *_RINGS)
-    share = str(-(-len(used) // ranks))
     env = [
-        ("UCX_MAX_RNDV_RAILS", share),
-        ("UCX_MAX_EAGER_RAILS", share),
+        ("UCX_MAX_RNDV_RAILS", "1"),
+        ("UCX_MAX_EAGER_RAILS", "1"),
         ("UCX_LOG_LEVEL", "error"),
         *_split(groups, rails),
     ]
     if len(first.hosts) > 1:
-        argv = ("sh", "-c", PER_RANK, "sh", "UCX_NET_DEVICES", _words(items), *argv)
-    return Task("rows", groups, first.hosts, argv, ranks, rails, tuple(env), mca, by_mpi=True)
+        argv = ("sh", "-c", PER_RANK, "sh", "UCX_NET_DEVICES", _words(devices), *argv)
+    return Task("rows", groups, first.hosts, argv, len(used), rails, tuple(env), mca, by_mpi=True)
 
 
 def _perftest(groups: tuple[Group, ...], how: Collectives, seats: Seats, rails: tuple[int, ...]) -> Task:

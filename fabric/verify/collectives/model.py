@@ -34,7 +34,7 @@ class Measurement:
     """One test of one group of hosts, all its repeats together.
 
     `test`: nccl-tests' name of the collective (`all_gather`, `all_reduce`, `reduce_scatter`, `alltoall`, `sendrecv`), `ib_write_bw`,
-    `ib_write_lat`, `path` or `dcgm.<test>`. `hosts` in rank order. `rails`: the NICs or GPUs used, empty = all of each host.
+    `path` or `dcgm.<test>`. `hosts` in rank order. `rails`: the NICs or GPUs used, empty = all of each host.
     `size`: of the largest row, which is what counts. `values`: GB/s (bus bandwidth for collectives) of each repeat at that size; empty
     unless `state` is `ok`. `wrong`: elements with wrong data over all rows, None = not checked. `trunks`: names of the
     cables between switches that it is known to have crossed, in order; empty = not known or none. `source`: file:line, or the command.

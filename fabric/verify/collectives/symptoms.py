@@ -27,7 +27,7 @@ def symptoms(measurements: Sequence[Measurement]) -> tuple[Clue, ...]:
     clues = []
     for measured in measurements:
         value = measured.value
-        if value is None or len(measured.hosts) < 2 or measured.test in ("ib_write_bw", "ib_write_lat", "path"):
+        if value is None or len(measured.hosts) < 2 or measured.test in ("ib_write_bw", "path"):
             continue
         names = ", ".join(measured.hosts[:4]) + (", ..." if len(measured.hosts) > 4 else "")
         rates = [wire.get(host, {}) for host in measured.hosts]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from fabric.design.seats import Seating, load_seating
 from fabric.errors import FabricError
 from fabric.spec.collectives import Collectives
 from fabric.targets.host.scratch import scratch
@@ -337,6 +338,13 @@ LOCAL_AGENT = '#!/bin/sh\nshift\nexec sh -c "$*"\n'
 LOCAL_PYTHON = '#!/bin/sh\nexport UCX_NET_DEVICES=lo\nexec {python} "$@"\n'
 
 
+def two_nics(spec: Path) -> Seating:
+    """The seating of hosts with two NICs each: so many ranks, on a machine with few cores."""
+    seating = load_seating(spec)
+    vars(seating)["by_host"] = {host: seats[:2] for host, seats in seating.by_host.items()}
+    return seating
+
+
 @pytest.mark.lab
 def test_real_mpirun_from_the_command_to_the_result(
     tmp_path: Path, spec_file: Callable[..., Path], fabric_cli: Callable[..., object], monkeypatch: pytest.MonkeyPatch
@@ -348,7 +356,8 @@ def test_real_mpirun_from_the_command_to_the_result(
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("OMPI_MCA_oob_tcp_if_include", "lo")
-    own = {"engine": "mpi", "python": str(tmp_path / "python"), "mpirun": {"rsh_agent": str(tmp_path / "agent"), "ranks": 2}, "repeats": 2,
+    monkeypatch.setattr("fabric.verify.collectives.job.load_seating", two_nics)
+    own = {"engine": "mpi", "python": str(tmp_path / "python"), "mpirun": {"rsh_agent": str(tmp_path / "agent")}, "repeats": 2,
            "launcher": "mpirun", "sizes": {"smallest": "64K", "largest": "256K"}, "iterations": 2, "warmup": 1}  # fmt: skip
     spec, kept = spec_file("lab", {"collectives": own}), tmp_path / "results.jsonl"
     chosen = ("--stage", "pairs", "--device", "z01-r001-*", "--limit", "60")
