@@ -49,14 +49,15 @@ def place(*, spec: Path, hosts: int, busy: Path | None, out: Path | None, as_jso
     loaded = load_spec(spec)
     cluster: Cluster | SubnetCluster
     cluster = subnet_of(loaded) if loaded.value.backend.kind == "infiniband" else design_loaded(loaded)
-    chosen = choose(site_of(cluster), hosts, _busy(busy, cluster) if busy else ())
+    site = site_of(cluster)
+    chosen = choose(site, hosts, _busy(busy, cluster) if busy else ())
     net = design_net(cluster)
     bounds = expected(net, chosen.hosts)
     files = _write(out, chosen, net.rails) if out else []
     if as_json:
         print_json("fabric.placement/1", _document(spec, chosen, net.rails, bounds, out, files))
     else:
-        _tell(chosen, net.rails, bounds)
+        _tell(chosen, site.noun, net.rails, bounds)
         if out:
             click.echo(f"wrote {out}: {', '.join(files)}")
             click.echo(f"next: fabric predict {spec} --job {out / files[0]}")
@@ -111,7 +112,7 @@ def _write(out: Path, chosen: Chosen, gpus: int) -> list[str]:
     return list(files)
 
 
-def _tell(chosen: Chosen, gpus: int, bounds: Expected) -> None:
+def _tell(chosen: Chosen, noun: str, gpus: int, bounds: Expected) -> None:
     from fabric.predict.model import BIAS
 
     hosts = len(chosen.hosts)
@@ -119,10 +120,10 @@ def _tell(chosen: Chosen, gpus: int, bounds: Expected) -> None:
         f"{counted(hosts, 'host')} of {chosen.free:,} free ({counted(hosts * gpus, 'GPU')}), ranks in the order of the fabric"
     )
     rows = [(s.zone, s.hosts, s.free, s.racks, s.whole) for s in chosen.shares]
-    print_table(("zone", "hosts", "free", "racks", "whole racks"), rows)
+    print_table((noun, "hosts", "free", "racks", "whole racks"), rows)
     flows, total = chosen.borders * gpus, hosts * gpus
     click.echo(
-        f"cut: a ring crosses {counted(chosen.borders, 'border')} between zones, {flows:,} of {counted(total, 'flow')}; "
+        f"cut: a ring crosses {counted(chosen.borders, 'border')} between {noun}s, {flows:,} of {counted(total, 'flow')}; "
         f"in random order it would be {100 * chosen.spread:.0f} %"
     )
     shuffled = bounds.shuffled

@@ -37,16 +37,15 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where jobs can run. `size`: hosts of each rack, free or not. `zone_of`: which of the levels is the zone, and its name's form."""
+    """Where jobs can run. `size`: hosts of each rack, free or not. `zone_level`: which of the levels is the zone; its name's form, and
+    what it is called.
+    """
 
     spots: tuple[Spot, ...]
     size: dict[tuple[int, ...], int]
     zone_level: int
     zone_name: str
-
-    def zone(self, spot: Spot) -> str:
-        """The zone of a spot."""
-        return self.zone_name.format(spot.levels[self.zone_level])
+    noun: str = "zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ def _subnet_site(subnet: Subnet) -> Site:
         if hca.state != "planned"
     ]
     spots = tuple(Spot(hca.host, levels) for hca, levels in hosts if hca.state == "deployed")
-    return Site(spots, _sizes(levels for _, levels in hosts), 1, "su{:04d}")
+    return Site(spots, _sizes(levels for _, levels in hosts), 1, "su{:04d}", "scalable unit")
 
 
 def _sizes(levels: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
