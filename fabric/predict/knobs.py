@@ -168,13 +168,14 @@ def flow_steps(start: Knobs, most: int = MOST_QPS) -> list[tuple[int, int]]:
 
 
 def widenings(fabric: Fabric, over: Iterable[str], *, alike: bool = False) -> list[Wider]:
-    """More uplinks on the tiers that ask for more than they have, fewest cables first.
+    """More uplinks on the tiers that ask for more than they have, one of them and all of them, fewest cables first.
 
     The next number that is coprime with the tier beside it is among them; where tiers hash `alike`, for each tier by itself, as either
     removes polarisation. Whether ports and room for growth allow them is told by the design.
     """
     kinds = [kind for kind in ("rtsw", "ctsw") if kind in set(over)]
-    found = [_wider(fabric, kinds, factor) for factor in (0.0, *FACTORS)]
+    groups = [[kind] for kind in kinds] + ([kinds] if len(kinds) > 1 else [])
+    found = [_wider(fabric, group, factor) for group in groups for factor in (0.0, *FACTORS)]
     if alike:
         found += [_wider(fabric, [kind], 0.0) for kind in ("rtsw", "ctsw")]
     return sorted({wider.edits: wider for wider in found if wider.edits}.values(), key=lambda wider: wider.cables)
@@ -183,7 +184,7 @@ def widenings(fabric: Fabric, over: Iterable[str], *, alike: bool = False) -> li
 def _wider(fabric: Fabric, kinds: Sequence[str], factor: float) -> Wider:
     backend, edits, cables, switches = fabric.spec.roce, list[Edit](), 0, 0
     extra = {
-        plan.profile_name: _more(plan.profile.uplinks, factor, backend.ctsw.uplinks if backend.ctsw else 1)
+        plan.profile_name: _more(plan.profile.uplinks, factor, (backend.ctsw.uplinks if backend.ctsw else 0) or 1)
         for plan in fabric.zones.values()
     }
     if "rtsw" in kinds:

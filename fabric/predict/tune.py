@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fabric.design.fabric import Fabric
-from fabric.errors import FabricError
+from fabric.errors import FabricError, FabricErrors
 from fabric.predict.answer import predict
 from fabric.predict.knobs import (
     MOST_QPS,
@@ -138,6 +138,7 @@ class _Search:
             if found.p5 >= self.target:
                 return step
             if hopeless(found.p50, rho, step.qps * step.channels, steps[-1].qps * steps[-1].channels, self.target):
+                self.tried[-1] = replace(self.tried[-1], said="falls short, and more flows would not be enough")
                 return None
         return None
 
@@ -195,11 +196,16 @@ def _found(search: _Search) -> tuple[Knobs, Net] | None:
         knobs = replace(free, placement=order)
         if (found := search.cheapest(search.net, knobs)) is not None:
             return found, search.net
+    refused: list[set[str]] = []
     for wider in widenings(search.fabric, search.over, alike=not free.seed_per_tier):
+        if any(tiers <= set(wider.tiers) for tiers in refused):
+            continue  # fewer on these tiers could not be built
         try:
             net = search.build(wider)
         except FabricError as error:
-            search.note(replace(free, wider=wider), None, f"cannot be built: {error.message}")
+            first = error.errors[0] if isinstance(error, FabricErrors) else error
+            search.note(replace(free, wider=wider), None, f"cannot be built: {first.message}")
+            refused.append(set(wider.tiers))
             continue
         for order in _orders(search):
             if (found := search.cheapest(net, replace(free, placement=order, wider=wider))) is not None:

@@ -92,15 +92,17 @@ def test_nothing_reaches_it() -> None:
     reached = [one.reached.p5 for one in found.tried if one.reached and one.knobs.hash != "pinned"]
     assert max(reached) == found.best.reached.p5
     assert {one.said for one in found.tried} >= {
-        "as declared", "perfect balance would not reach it in this order", "falls short", "no key: a controller that fixes paths",
+        "as declared", "perfect balance would not reach it in this order", "falls short, and more flows would not be enough",
+        "no key: a controller that fixes paths",
     }  # fmt: skip
 
 
 def test_what_cannot_be_built_is_told() -> None:
     found = tuned({**NARROW, "backend.growth.uplinks": 6}, "rack", 90)
     said = [one.said for one in found.tried if one.knobs.wider]
-    assert said
-    assert all("keeps room for" in text for text in said)
+    assert said == [
+        "cannot be built: 7 uplinks exceed the 6 that backend.growth.uplinks keeps room for"
+    ]  # more is not asked for
 
 
 def test_costs_are_compared_from_the_dearest_down() -> None:
@@ -146,7 +148,10 @@ def test_uplinks_grow_with_a_coprime_number_among_them() -> None:
     core = widenings(made, {"ctsw", "host"})
     assert [tuple(edit.after for edit in wider.edits) for wider in core][:2] == [(29, 29), (32, 32)]
     both = widenings(made, {"rtsw", "ctsw"})
-    assert all({edit.path[-1] for edit in wider.edits} == {"uplinks", "count"} for wider in both)
+    assert {wider.tiers for wider in both} == {("rtsw",), ("ctsw",), ("rtsw", "ctsw")}
+    assert len(both) == 18
+    assert [wider.cables for wider in both] == sorted(wider.cables for wider in both)
+    assert {wider.tiers for wider in widenings(made, (), alike=True)} == {("rtsw",), ("ctsw",)}
     assert widenings(made, {"host"}) == []
 
 
@@ -223,3 +228,23 @@ def test_without_a_seed_to_set_a_coprime_number_of_uplinks_removes_polarisation(
     found = tune(made, fabric_net(made), case, start, target=60, build=build)
 
     assert {edit.path: edit.after for edit in found.edits}[("backend", "rack_profiles", "grand-teton", "uplinks")] == 17
+
+
+@pytest.mark.parametrize("core", [{"backend.ctsw": None}, {"backend.ctsw.uplinks": 0}])
+def test_without_a_tier_of_atsws(core: dict[str, Any]) -> None:
+    zone = [{"id": 1, "racks": 1 if core.get("backend.ctsw", 1) is None else 4, "rack_profile": "grand-teton"}]
+    made = fabric({"backend.zones": zone, "backend.atsw": None, "load_balancing.method": "ecmp", RACK: 9, **core})
+    found = tune(
+        made,
+        fabric_net(made),
+        Case("x", seeds=5),
+        declared(made),
+        target=99,
+        build=lambda _wider: fabric_net(made),
+        most_qps=8,
+    )
+    assert found.before.gpus == 16 * made.zones[1].racks
+    assert found.done == (core == {"backend.ctsw": None})
+    assert {edit.path[:2] for one in found.tried if one.knobs.wider for edit in one.knobs.wider.edits} <= {
+        ("backend", "rack_profiles")
+    }
