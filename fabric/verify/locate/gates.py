@@ -13,28 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fabric.verify.collectives.model import Measurement
+from fabric.verify.locate.peers import Gate, Reference, find_references, key_of, middle
 from fabric.verify.locate.places import Places
 
 Verdict = Literal["good", "bad", "grey", "unmade"]
 Expected = Mapping[tuple[str, str], float]
 """(stage, test) -> the least GB/s that is accepted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """How far below its peers a result may lie, as a share of their median.
-
-    `least`, `most`: bounds of the tolerance that follows from the peers' own spread. `few`: the tolerance when there are fewer than
-    `many` peers, whose spread says nothing. `other_span`: the tolerance when only results over less of the fabric can be compared.
-    All are choices of ours: 0.15 is more than three standard deviations of a single run with 5 percent noise.
-    """
-
-    least: float = 0.15
-    most: float = 0.4
-    few: float = 0.3
-    other_span: float = 0.4
-    many: int = 8
-    deviations: float = 5.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +49,16 @@ class Fleet:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    value: float
-    tolerance: float
-
-
-Key = tuple[str, str, int, int, int, str, str]
-
-
 def judge(
     places: Places, measurements: Iterable[Measurement], expected: Expected | None, gate: Gate
 ) -> tuple[list[Judged], list[Fleet]]:
     """Every result with its verdict, and the classes that are slow as a whole."""
     known = [m for m in measurements if _ours(places, m)]
-    keys = [_key(places, m) if m.state == "ok" and m.values else None for m in known]
-    classes: dict[Key, list[float]] = {}
-    for m, key in zip(known, keys, strict=True):
-        if key is not None:
-            classes.setdefault(key, []).append(statistics.median(m.values) / places.ceiling(m))
+    keys = [key_of(places, m) if m.state == "ok" and m.values else None for m in known]
+    references = find_references(places, known, keys, gate)
     fleets = list(_fleets(known, expected or {}))
     broken = list(_broken(places, known))
     general = {(fleet.stage, fleet.test) for fleet in fleets}
-    references = {key: _reference(key, classes, gate) for key in classes}
     floors = {key: least for key, least in (expected or {}).items() if key not in general}
     judged = [
         _judged(m, None if key is None else references[key], floors, places.ceiling(m))
@@ -119,47 +90,11 @@ def pooled(measurements: Iterable[Measurement]) -> list[Measurement]:
     return list(found.values())
 
 
-def _key(places: Places, m: Measurement) -> Key:
-    """Pairs are pairs, in whatever stage they were made; a single flow has its NIC's rate wherever it goes."""
-    if m.stage == "paths":
-        return ("path", m.test, 0, len(m.hosts), len(m.rails), "switch", m.by)
-    kind = "pair" if len(m.hosts) == 2 else m.stage
-    return (kind, m.test, m.size, len(m.hosts), len(m.rails), places.span(m), m.by)
-
-
-def _reference(key: Key, classes: Mapping[Key, Sequence[float]], gate: Gate) -> _Reference | None:
-    """The median of the peers and the tolerance; None when there is nobody to compare with.
-
-    Few peers may all be suspects. Then what spans less of the fabric is the better measure, with room for the difference.
-    """
-    values = sorted(classes[key])
-    nearer = [value for span in SPANS[: SPANS.index(key[5])] for value in classes.get((*key[:5], span, key[6]), ())]
-    own = _of_many(values, gate) if len(values) >= gate.many else _Reference(statistics.median_high(values), gate.few)
-    if len(nearer) >= 2 and statistics.median_high(nearer) * (1 - gate.other_span) > own.value:
-        return _Reference(statistics.median_high(nearer), gate.other_span)
-    if len(values) < 2:
-        return _Reference(statistics.median_high(nearer), gate.other_span) if nearer else None
-    return own
-
-
-SPANS = ("host", "switch", "zone", "zones")
-
-
 def _values(measurements: Sequence[Measurement]) -> list[float]:
     return sorted(value for m in measurements if (value := m.value) is not None)
 
 
-def _of_many(values: list[float], gate: Gate) -> _Reference:
-    """The median and spread of the peers, without those far below the best quarter: most of the peers may be suspects."""
-    best = values[len(values) * 3 // 4]
-    sound = [value for value in values if value >= best * (1 - gate.few)]
-    median = statistics.median(sound)
-    spread = statistics.median(abs(value - median) for value in sound)
-    tolerance = gate.deviations * 1.4826 * spread / median if median > 0 else 0.0  # 1.4826: MAD to standard deviation
-    return _Reference(median, min(gate.most, max(gate.least, tolerance)))
-
-
-def _judged(m: Measurement, reference: _Reference | None, floors: Expected, ceiling: float) -> Judged:
+def _judged(m: Measurement, reference: Reference | None, floors: Expected, ceiling: float) -> Judged:
     if m.state == "unmade":
         return Judged(m, "unmade", why=m.reason)
     if m.wrong:
@@ -168,7 +103,7 @@ def _judged(m: Measurement, reference: _Reference | None, floors: Expected, ceil
         return Judged(m, "bad", why=m.reason or "it ended with an error")
     if not m.values:  # a diagnosis without a figure: it passed
         return Judged(m, "good" if m.test.startswith("dcgm.") else "grey")
-    value = statistics.median(m.values)
+    value = middle(m.values)
     floor = None if m.by == "mpi" else floors.get((m.stage, m.test))
     if floor is not None and value < floor:
         return Judged(m, "bad", value / floor, floor, f"{value:.4g} GB/s, at least {floor:.4g} expected")
@@ -219,3 +154,6 @@ def _excused(one: Judged, fleet: Fleet | None) -> Judged:
     """A result that broke off as most did: it says nothing of its hosts."""
     m = one.measurement
     return Judged(m, "unmade", why=one.why) if fleet is not None and (m.state == "broken" or m.wrong) else one
+
+
+__all__ = ["Expected", "Fleet", "Gate", "Judged", "Verdict", "judge", "pooled"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,11 @@ from fabric.verify.locate.gates import Expected, Gate, Judged, judge, pooled
 from fabric.verify.locate.left import leftover
 from fabric.verify.locate.places import Places, Suspect
 from fabric.verify.locate.ways import Ways
+
+FLOWS = 4
+"""So many tests all single flows between two hosts are worth, for and against what they all have to cross."""
+ALL = 0.9
+"""From this share of bad ones on, all flows between two hosts are bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +69,14 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
     bad = [one for one in judged if one.verdict == "bad" and not _too_large(places, one.measurement, narrow)]
     sources: list[Judged | Heard] = list(bad)
     ways = Ways(places, judged)
+    flows = _Flows(judged)
     seen = [
-        Observation(True, tuple(places.must(m)), (*places.may(m), *ways.may(m)), BAD)
+        Observation(
+            True, tuple(places.must(m)), tuple(places.may(m)), BAD,
+            share=flows.share(m), all_alike=flows.all_alike(m), alone=len(m.rails) == 1, ways=tuple(ways.of(m)),
+        )
         for m in (one.measurement for one in bad)
-    ]
+    ]  # fmt: skip
     said: set[tuple[str, Suspect | None, Suspect | None]] = set()
     for clue in heard:
         key = (clue.clue.kind, clue.suspect, clue.peer)
@@ -78,7 +88,16 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
     for one in judged:
         m = one.measurement
         if one.verdict == "good" and near and (m.trunks or not near.isdisjoint(m.hosts)):
-            seen.append(Observation(False, tuple(places.must(m)), tuple(places.may(m))))
+            seen.append(
+                Observation(
+                    False,
+                    tuple(places.must(m)),
+                    tuple(places.may(m)),
+                    share=flows.share(m),
+                    alone=len(m.rails) == 1,
+                    ways=tuple(ways.of(m)),
+                )
+            )
             sources.append(one)
     explained, left = explain(seen)
     return Case(places, judged, heard, sources, explained, left)
@@ -87,6 +106,23 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
 def _too_large(places: Places, m: Measurement, narrow: frozenset[Suspect]) -> bool:
     """Whether a run broke off over a cable with a smaller MTU: that is why, so it accuses nobody."""
     return bool(narrow) and m.state == "broken" and not m.wrong and not narrow.isdisjoint(places.must(m))
+
+
+class _Flows:
+    """How much single flows weigh: all of two hosts together no more than `FLOWS` tests."""
+
+    def __init__(self, judged: Sequence[Judged]) -> None:
+        flows = [one for one in judged if one.measurement.stage == "paths"]
+        self.count = Counter(one.measurement.hosts for one in flows)
+        self.bad = Counter(one.measurement.hosts for one in flows if one.verdict == "bad")
+
+    def share(self, m: Measurement) -> float:
+        """The share of its weight that a result has for what all flows cross."""
+        return min(1.0, FLOWS / self.count[m.hosts]) if m.stage == "paths" else 1.0
+
+    def all_alike(self, m: Measurement) -> bool:
+        """Whether all flows of these two hosts are bad: then they say nothing of a single cable."""
+        return m.stage == "paths" and self.bad[m.hosts] >= ALL * self.count[m.hosts]
 
 
 def _near(places: Places, seen: Sequence[Observation]) -> set[str]:

@@ -28,7 +28,8 @@ class Places:
     def __init__(self, seating: Seating) -> None:
         self.seating = seating
         self.seats = seating.by_host
-        self._crossed: dict[tuple[tuple[str, ...], tuple[int, ...]], list[str]] = {}
+        self._crossed: dict[object, list[str]] = {}
+        self._facts: dict[tuple[int, int, tuple[int, ...]], tuple[float, Span]] = {}
         self._upward: dict[tuple[str, ...], int] = {}
         self._shares: dict[tuple[str, tuple[int, ...], bool], float] = {}
 
@@ -66,6 +67,15 @@ class Places:
     @cached_property
     def _group(self) -> dict[str, tuple[str, ...]]:
         return {host: group for group, hosts in self.groups.items() for host in hosts}
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        """The number of each host's group."""
+        return {host: number for number, hosts in enumerate(self.groups.values()) for host in hosts}
+
+    @cached_property
+    def _zone(self) -> dict[str, int]:
+        return {host: seats[0].zone if seats else 0 for host, seats in self.seats.items()}
 
     @cached_property
     def by_zone(self) -> dict[int, list[str]]:
@@ -114,8 +124,7 @@ class Places:
 
     def zone(self, host: str) -> int:
         """The zone of a host; 0 for one without NICs."""
-        seats = self.seats[host]
-        return seats[0].zone if seats else 0
+        return self._zone[host]
 
     def used(self, host: str, rails: Sequence[int]) -> tuple[Seat, ...]:
         """The seats of a host that take part; `rails` empty = all."""
@@ -124,7 +133,10 @@ class Places:
 
     def crossed(self, m: Measurement) -> list[str]:
         """The switches whose uplinks a measurement needs: where hosts meet on one rail that are not under one switch."""
-        key = (m.hosts, m.rails)
+        number = self._number
+        key: object = (m.hosts, m.rails)
+        if len(m.hosts) == 2:  # as for all pairs of these two groups
+            key = (number[m.hosts[0]], number[m.hosts[1]], m.rails)
         found = self._crossed.get(key)
         if found is None:
             found = self._crossed[key] = self._crossing(m)
@@ -142,6 +154,8 @@ class Places:
 
     def span(self, m: Measurement) -> Span:
         """How much of the fabric it goes through."""
+        if len(m.hosts) == 2:
+            return self._pair(m)[1]
         if len(m.hosts) == 1:
             return "host"
         if not self.crossed(m):
@@ -150,10 +164,20 @@ class Places:
 
     def ceiling(self, m: Measurement) -> float:
         """The share of its NICs' rate that a pair can reach at most, by the speed of the uplinks on its way; 1 for larger groups."""
-        if len(m.hosts) != 2 or not self.crossed(m):
-            return 1.0
-        abroad = self.zone(m.hosts[0]) != self.zone(m.hosts[1])
-        return min(self._share(host, m.rails, abroad) for host in m.hosts)
+        return self._pair(m)[0] if len(m.hosts) == 2 else 1.0
+
+    def _pair(self, m: Measurement) -> tuple[float, Span]:
+        """Ceiling and span, which are the same for all pairs of two groups of hosts."""
+        a, b = m.hosts
+        key = (self._number[a], self._number[b], m.rails)
+        if (known := self._facts.get(key)) is not None:
+            return known
+        abroad = self.zone(a) != self.zone(b)
+        found: tuple[float, Span] = (1.0, "switch")
+        if self.crossed(m):
+            found = (min(self._share(host, m.rails, abroad) for host in m.hosts), "zones" if abroad else "zone")
+        self._facts[key] = found
+        return found
 
     def _share(self, host: str, rails: tuple[int, ...], abroad: bool) -> float:
         key = (host, rails, abroad)

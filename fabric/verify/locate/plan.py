@@ -9,6 +9,7 @@ empty round. Rounds (each only if its stage is asked for and something is open):
    of racks and gives the suspects peers to be compared with.
 4. `rails`: suspects that were bad twice, each rail alone, with another proven partner; pairs across `zones` meanwhile.
 5. A pair that was bad although both are good with others, once more. Flows with a known way (`paths`) where uplinks are suspected.
+   A rail that is bad alone, while its hosts are good, with another partner. Hosts of a zone that nothing leaves, rail by rail within it.
 
 "Two different proven partners" (NVIDIA's rule in nccl issue 325) is kept: the partner in round 4 is another one than in round 3.
 """
@@ -23,8 +24,9 @@ from fabric.verify.collectives.stages import Group
 from fabric.verify.locate.gates import Expected, Gate, judge
 from fabric.verify.locate.places import Places
 from fabric.verify.locate.plan_flows import flows
+from fabric.verify.locate.plan_round import Round
 from fabric.verify.locate.plan_state import State
-from fabric.verify.locate.plan_steps import Round, gpus, nodes, pairs, rails, retests, screens, twice
+from fabric.verify.locate.plan_steps import gpus, inner_rails, lone_rails, nodes, pairs, rails, retests, screens, twice
 
 STAGES: tuple[Stage, ...] = ("node", "pairs", "retest", "rails", "paths", "zones")
 
@@ -61,6 +63,8 @@ def _follow(made: Round, stages: Sequence[Stage]) -> None:
         gpus(made)
     if "rails" in stages:
         rails(made)
+        inner_rails(made)
+        lone_rails(made)
     if "retest" in stages:
         retests(made)
         twice(made)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from fabric.verify.locate.places import Places
+from fabric.verify.locate.plan_round import Round
 from fabric.verify.locate.plan_state import State
-from fabric.verify.locate.plan_steps import Round
 
 ROUNDS = 2
 """How often flows are sent from under one switch, or between two zones."""

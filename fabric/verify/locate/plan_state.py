@@ -29,6 +29,8 @@ class State:
         self.pairs: dict[Pair, list[Verdict]] = {}
         self.with_rails: dict[Pair, tuple[int, ...]] = {}
         self.rail_pairs: set[Pair] = set()
+        self.rail_met: dict[str, dict[str, set[int]]] = {}
+        """host -> partner -> the rails that were measured alone with it."""
         self.flows: list[Judged] = []
         self.larger: list[Judged] = []
         chosen = set(hosts)
@@ -49,16 +51,21 @@ class State:
         elif m.stage == "paths":
             self.flows.append(one)
         elif m.stage == "rails":
-            self.rail_pairs.add(frozenset(m.hosts))
-            for host in m.hosts:
-                for rail in m.rails:
-                    self.by_rail.setdefault(host, {}).setdefault(rail, []).append(verdict)
+            self._take_rail(one)
         elif verdict != "good" or self.places.ceiling(m) >= FULL:  # else it says nothing of the hosts
             a, b = m.hosts
             self.pairs.setdefault(frozenset(m.hosts), []).append(verdict)
             self.with_rails[frozenset(m.hosts)] = m.rails
             self.met.setdefault(a, {}).setdefault(b, []).append(verdict)
             self.met.setdefault(b, {}).setdefault(a, []).append(verdict)
+
+    def _take_rail(self, one: Judged) -> None:
+        m = one.measurement
+        self.rail_pairs.add(frozenset(m.hosts))
+        for host, mate in (m.hosts, m.hosts[::-1]):
+            self.rail_met.setdefault(host, {}).setdefault(mate, set()).update(m.rails)
+            for rail in m.rails:
+                self.by_rail.setdefault(host, {}).setdefault(rail, []).append(one.verdict)
 
     def bad_rails(self, host: str) -> list[int]:
         """The rails of a host that were bad alone, in order."""
@@ -117,6 +124,37 @@ class State:
     @cached_property
     def _case(self) -> Case:
         return examine(self.places, self.judged)
+
+    @cached_property
+    def lone_rails(self) -> list[tuple[str, str, tuple[int, ...]]]:
+        """Two hosts and the rail that is bad alone between them, though neither is suspected and nothing explains it."""
+        if not any("bad" in verdicts for rails in self.by_rail.values() for verdicts in rails.values()):
+            return []
+        suspects, chosen = set(self.suspects), set(self.hosts)
+        left = [j.measurement for j in self._case.bad(self._case.left)]
+        return [
+            (*m.hosts, m.rails)
+            for m in left
+            if m.stage == "rails"
+            and m.rails
+            and len(m.hosts) == 2
+            and suspects.isdisjoint(m.hosts)
+            and chosen.issuperset(m.hosts)
+        ]
+
+    @cached_property
+    def shut_in(self) -> list[str]:
+        """Suspects whose every rail is bad beyond their switches, for which their zone's uplinks are the reason."""
+        suspects = [
+            host
+            for host in self.suspects
+            if len(self.bad_rails(host)) == len(self.places.seats[host])
+            and not any(self.places.group(mate) == self.places.group(host) for mate in self.rail_met[host])
+        ]
+        if not suspects:
+            return []
+        zones = {s[2] for one in self._case.explained for s in (one.suspect, *one.equals) if s[0] == "zone"}
+        return [host for host in suspects if self.places.zone(host) in zones]
 
     @cached_property
     def doubted_zones(self) -> list[int]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
-from fabric.verify.collectives.model import Stage
-from fabric.verify.collectives.stages import Group
+from fabric.verify.locate.plan_round import Round
 from fabric.verify.locate.plan_state import State
 
 PARTNERS = 3
@@ -16,74 +16,6 @@ CONTROLS = 12
 
 NEAR = 8
 """How many hosts that wait for a partner are looked at."""
-
-
-class Round:
-    """The groups of one round, and who is still free."""
-
-    def __init__(self, state: State, test: str) -> None:
-        self.state = state
-        self.test = test
-        self._groups: list[Group] = []
-        self._busy: set[str] = set()
-        self._up: Counter[tuple[str, ...]] = Counter()
-        self._out: Counter[int] = Counter()
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """What was added so far."""
-        return tuple(self._groups)
-
-    def free(self, host: str) -> bool:
-        """Whether nothing else uses a host in this round."""
-        return host not in self._busy
-
-    def add(self, stage: Stage, hosts: Sequence[str], rails: Iterable[tuple[int, ...]] = ((),), test: str = "") -> None:
-        """One group for each set of rails, of these hosts, which are then busy."""
-        self._groups += [Group(stage, test or self.test, tuple(hosts), some) for some in rails]
-        self._busy.update(hosts)
-        places = self.state.places
-        if len(hosts) == 2 and places.group(hosts[0]) != places.group(hosts[1]):
-            self._up.update(places.group(host) for host in hosts)
-            if places.zone(hosts[0]) != places.zone(hosts[1]):
-                self._out.update(places.zone(host) for host in hosts)
-
-    def fits(self, a: str, b: str) -> bool:
-        """Whether two hosts are free and the uplinks between them have room for both beside what is in the round already."""
-        places = self.state.places
-        if not (self.free(a) and self.free(b)):
-            return False
-        if places.group(a) == places.group(b):
-            return True
-        abroad = places.zone(a) != places.zone(b)
-        return all(
-            self._up[places.group(host)] < places.upward(host)
-            and not (abroad and self._out[places.zone(host)] >= max(1, places.abroad(places.zone(host))))
-            for host in (a, b)
-        )
-
-    def pair_up(self, stage: Stage, hosts: Iterable[str]) -> list[str]:
-        """Pairs of neighbours in the list; who is left over."""
-        waiting = [host for host in hosts if self.free(host)]
-        for a, b in zip(waiting[::2], waiting[1::2], strict=False):
-            self.add(stage, (a, b))
-        return waiting[len(waiting) // 2 * 2 :]
-
-    def partner(self, host: str) -> str | None:
-        """A free proven host that this one has not met, the nearest; among suspects only when nobody is proven."""
-        state, places = self.state, self.state.places
-        met = state.met.get(host, {})
-        near = places.groups[places.group(host)]
-        zone = places.by_zone[places.zone(host)]
-        pools = [(pool, want) for want in (state.spotless, state.proven) for pool in (near, zone, state.mixed)]
-        if not state.proven:
-            pools.append((state.mixed, frozenset(state.hosts)))
-        for pool, want in pools:
-            if want:
-                for other in pool:
-                    if other in want and other != host and other not in met and self.fits(host, other):
-                        return other
-        return None
 
 
 def nodes(made: Round) -> bool:
@@ -172,14 +104,52 @@ def rails(made: Round) -> None:
     """Suspects that were bad with two partners, each rail alone, with one more; and proven pairs beside them."""
     state, places = made.state, made.state.places
     near = far = 0
+    abroad: list[tuple[str, str]] = []
     for host in state.suspects:
         if len(state.met[host]) >= 2 and host not in state.by_rail and made.free(host):
             other = made.partner(host) or _again(made, host)
             if other is not None and not places.lanes(host, other):
                 made.add("rails", (host, other), _rails(state, host))
-                near, far = (near + 1, far) if places.group(host) == places.group(other) else (near, far + 1)
+                near += places.group(host) == places.group(other)
+                far += places.group(host) != places.group(other) and places.zone(host) == places.zone(other)
+                abroad += [(host, other)] if places.zone(host) != places.zone(other) else []
     if near + far:
         _controls(made, near, far)
+    if abroad:
+        _far_controls(made, abroad)
+
+
+def lone_rails(made: Round) -> None:
+    """A rail that is bad alone between two hosts of whom nothing else is: both once more on this rail, each with another proven partner."""
+    state, places = made.state, made.state.places
+    for a, b, some in state.lone_rails:
+        for host in (a, b):
+            met = state.rail_met.get(host, {})
+            tried = [other for other, rails in met.items() if not rails.isdisjoint(some)]
+            good = any("good" in state.by_rail[host][rail] for rail in some)
+            if not made.free(host) or len(tried) >= (2 if good else PARTNERS):
+                continue
+            pool = chain(places.groups[places.group(host)], places.by_zone[places.zone(host)], state.mixed)
+            other = next(
+                (h for h in pool if h in state.spotless and h not in (a, b) and h not in met and made.fits(host, h)),
+                None,
+            )
+            if other is not None and set(some) <= {seat.rail for seat in places.seats[other]}:
+                made.add("rails", (host, other), (some,))
+
+
+def inner_rails(made: Round) -> None:
+    """Hosts whose every rail is bad because nothing leaves their zone: rail by rail under their own switches, where it shows what is theirs."""
+    state, places = made.state, made.state.places
+    pairs: list[tuple[str, str]] = []
+    for host in state.shut_in:
+        mates = [h for h in places.groups[places.group(host)] if h != host and made.free(h)]
+        if made.free(host) and mates:
+            other = next((h for h in mates if h in state.met[host]), mates[0])
+            made.add("rails", (host, other), _rails(state, host))
+            pairs.append((host, other))
+    if pairs:
+        _controls(made, len(pairs), 0)
 
 
 def _again(made: Round, host: str) -> str | None:
@@ -256,7 +226,7 @@ def _far_controls(made: Round, strained: Sequence[tuple[str, str]]) -> None:
             for zone in sorted(places.by_zone, key=lambda zone: concerned[zone])
         ]
         found = [host for host in pools if host is not None][:2]
-        if len(found) == 2:
+        if len(found) == 2 and made.fits(found[0], found[1]):
             made.add("rails", found, _rails(state, found[0]))
 
 

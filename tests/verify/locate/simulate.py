@@ -56,6 +56,13 @@ class Cluster:
         self.by_part = {fault.suspect: fault for fault in self.faults}
         self.trunks = {fault.name: fault.rate for fault in self.faults if fault.kind == "trunk"}
         self.paths = {frozenset(f.name.split(" <-> ")): f for f in self.faults if f.kind == "path"}
+        self.touched = {host for fault in self.faults for host in self._hosts(fault)}
+
+    def _hosts(self, fault: Fault) -> Sequence[str]:
+        """The hosts whose results a fault may show in, but for trunks."""
+        if fault.kind == "zone":
+            return self.places.by_zone[fault.number]
+        return self.places.under.get(fault.name) or fault.name.split(" <-> ")
 
     def measure(self, groups: Sequence[Group]) -> list[Measurement]:
         """One round."""
@@ -113,7 +120,7 @@ class Cluster:
                            "" if rate > 0 else "timed out", None, m.trunks, m.source, m.round)  # fmt: skip
 
     def _rate(self, m: Measurement) -> float:
-        if not self.faults:
+        if not m.trunks and self.touched.isdisjoint(m.hosts):
             return 1.0
         rate = min((self.by_part[s].rate for s in self.places.must(m) if s in self.by_part), default=1.0)
         if len(m.hosts) == 1:
