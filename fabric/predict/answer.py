@@ -12,7 +12,7 @@ from fabric.predict.flows import sent_bytes
 from fabric.predict.latency import Clock, wires
 from fabric.predict.load import crossing
 from fabric.predict.model import Case, HotLink, Point, Prediction
-from fabric.predict.net import Net
+from fabric.predict.net import Ints, Net
 from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
 from fabric.predict.waterfall import Ladder, climb, waterfall
 
@@ -110,7 +110,8 @@ def hottest(asked: Asked, ladder: Ladder, most: int = HOTTEST) -> tuple[HotLink,
         if found[channel] <= 0:
             break
         src, dst = step.phase.src, step.phase.dst
-        on = crossing(net, src, dst, policy, seed, channel, plan)
+        near = _near(net, src, dst, channel) if plan is None else np.arange(src.size)
+        on = near[crossing(net, src[near], dst[near], policy, seed, channel, plan)]
         pairs = tuple(
             (int(rank[src[f] // net.rails] * net.rails + src[f] % net.rails),
              int(rank[dst[f] // net.rails] * net.rails + dst[f] % net.rails))
@@ -120,6 +121,16 @@ def hottest(asked: Asked, ladder: Ladder, most: int = HOTTEST) -> tuple[HotLink,
             HotLink(net.name(channel), net.tiers[int(net.tier[channel])], float(found[channel]), len(on), pairs)
         )
     return tuple(links)
+
+
+def _near(net: Net, src: Ints, dst: Ints, channel: int) -> Ints:
+    """The flows that can be on a channel: those from its leaf up, or to its leaf down; so that few are walked."""
+    source, target = int(net.source[channel]), int(net.target[channel])
+    if source >= 0 and net.level[source] == 0 and target >= 0:
+        return np.flatnonzero(net.leaf_of[src] == source)
+    if target >= 0 and net.level[target] == 0 and source >= 0:
+        return np.flatnonzero(net.leaf_of[dst] == target)
+    return np.arange(src.size)
 
 
 def _tiers(asked: Asked, ladder: Ladder) -> dict[str, float]:

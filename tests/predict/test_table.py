@@ -15,10 +15,9 @@ from tests.predict import geometry
 
 ROWS = {row.case.name: row for row in geometry.TABLE}
 SHORT = [
-    ("small, plain ECMP", "16", 10), ("small, 16 QP", "16", 10), ("small, 16 QP", "32", 3),
-    ("in zones, ECMP", "16", 2), ("rack order, ECMP", "16", 3),
-    ("rack order, 4 QP", "16", 2), ("rack order, 16 QP", "16", 2), ("rack order, 16 QP", "18", 1), ("rack order, 16 QP", "32", 1),
-    ("rack order, pinned", "16", 1), ("tree, rack order, 16 QP", "16", 2), ("random, 16 QP, one seed", "32", 1),
+    ("small, plain ECMP", "16", 10), ("small, 16 QP", "16", 5), ("small, 16 QP", "32", 2), ("in zones, ECMP", "16", 2),
+    ("rack order, ECMP", "16", 3), ("rack order, 16 QP", "16", 1), ("rack order, 16 QP", "18", 1), ("rack order, 16 QP", "32", 1),
+    ("tree, rack order, 16 QP", "16", 1), ("random, 16 QP, one seed", "32", 1),
 ]  # fmt: skip
 
 
@@ -40,8 +39,8 @@ def test_recursive_doubling(case: Case, mean: float) -> None:
     assert found.reached.p50 == pytest.approx(mean, rel=0.05)
 
 
-@pytest.mark.parametrize(("name", "zones", "shuffled", "mean", "bound"), [geometry.PARTS[0], geometry.PARTS[2]])
+@pytest.mark.parametrize(("name", "zones", "shuffled", "mean", "bound"), [geometry.PARTS[2]])
 def test_a_part_of_the_cluster(name: str, zones: int, shuffled: str, mean: float, bound: float) -> None:
-    found = predict(geometry.net("16"), replace(geometry.part(name, zones, shuffled), seeds=3), advice=False)
+    found = predict(geometry.net("16"), replace(geometry.part(name, zones, shuffled), seeds=1), advice=False)
     assert found.reached.p50 == pytest.approx(mean, rel=0.06)
     assert found.placement_bound == pytest.approx(bound, rel=0.03)
