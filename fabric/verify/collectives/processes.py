@@ -90,10 +90,12 @@ class Pool(Generic[K]):
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        _end([one.process for one in self._running])
-        for one in self._running:
-            _sweep_up(one.command)
-        self._running = []
+        try:
+            _end([one.process for one in self._running])
+        finally:
+            for one in self._running:
+                _sweep_up(one.command)
+            self._running = []
 
     def __len__(self) -> int:
         return len(self._running)
@@ -164,18 +166,21 @@ def _read(path: Path) -> str:
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """SIGTERM to all, one time of grace for all together, then SIGKILL to their sessions."""
+    """SIGTERM to all, one time of grace for all together, then SIGKILL to their sessions; that at once when somebody interrupts us again."""
     for process in processes:
         if process.poll() is None:
             process.terminate()
     until = time.monotonic() + _GRACE_S
-    for process in processes:
-        try:
-            process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    try:
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, until - time.monotonic()))
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 def _sweep_up(command: Command) -> None:

@@ -82,6 +82,24 @@ def test_leaving_ends_everything(tmp_path: Path) -> None:
             os.kill(number, 0)
 
 
+def test_a_second_interrupt_kills_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = tmp_path / "pid"
+    wait = subprocess.Popen.wait
+    interrupts = iter([True])
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if timeout is not None and next(interrupts, False):
+            raise KeyboardInterrupt
+        return wait(process, timeout)
+
+    with pytest.raises(KeyboardInterrupt), scratch("test") as held, Pool[int](held) as pool:
+        pool.start(0, Command(("sh", "-c", f"trap '' TERM; echo $$ >{mark}; while :; do sleep 60; done"), 600))
+        while not (mark.exists() and mark.read_text()):
+            time.sleep(0.01)
+        monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    assert not alive(int(mark.read_text()))
+
+
 def test_a_launcher_that_ignores_sigterm_is_killed_after_a_grace_when_its_parent_is(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     stubborn = f"trap '' TERM; echo $$ >{mark}.new; mv {mark}.new {mark}; while :; do sleep 60; done"
