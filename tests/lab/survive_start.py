@@ -1,9 +1,9 @@
 """Starts `fabric` processes at the operator's seat of a lab by fork: importing everything takes each a second of CPU, once is enough.
 
-`python -m tests.lab.survive_start FD SPEC` runs in the lab (with a third word, "outside", beside it, for the commands that boot, break and
-ask labs); it checks SPEC once, which reads the catalog and compiles the templates. What is started is a process of its own with its own
-arguments, environment and outputs, which runs the command line's own entry point, and can be stopped and killed as any other. It can be
-told to stop itself as soon as an event is in its journal: who watches from outside comes too late for a step that is over in a millisecond.
+`python -m tests.lab.survive_start FD SPEC` runs in the lab; it checks SPEC once, which reads the catalog and compiles the templates. With a
+third word, "outside", it runs beside the lab, and has imported only what commands of labs need. What is started is a process of its own with
+its own arguments, environment and outputs, which runs the command line's own entry point, and can be stopped and killed as any other. It can
+be told to stop itself as soon as an event is in its journal: who watches from outside comes too late for a step that is over in a millisecond.
 """
 
 from __future__ import annotations
@@ -38,13 +38,8 @@ _MESSAGE = 1 << 20
 HEAR_S = 0.5
 """After a stop, before the next step: a signal that was sent meanwhile is heard by the main thread first, in seconds."""
 _NOT_NEEDED = ("fabric.__main__", "fabric.lab", "fabric.export")
-_NOT_OUTSIDE = (
-    "fabric.__main__",
-    "fabric.export",
-    "fabric.lab.eos",
-    "fabric.lab.fboss",
-    "fabric.lab.machines.standins",
-)
+_OUTSIDE = ("fabric.cli.lab", "fabric.lab.control", "fabric.lab.enter", "fabric.lab.seat", "fabric.lab.state")
+"""What commands beside a lab need: little, as a fork costs by what is there."""
 
 
 class Started:
@@ -187,13 +182,14 @@ def _stop_at(step: str, device: str) -> None:
 
 
 if __name__ == "__main__":
-    not_needed = _NOT_OUTSIDE if sys.argv[3:] == ["outside"] else _NOT_NEEDED
+    outside = sys.argv[3:] == ["outside"]
     for module in pkgutil.walk_packages(fabric.__path__, "fabric."):
-        if not module.name.startswith(not_needed):
+        if module.name.startswith(_OUTSIDE) if outside else not module.name.startswith(_NOT_NEEDED):
             importlib.import_module(module.name)
-    importlib.import_module("netmiko")
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        run(cli, ["check", sys.argv[2]])
+    if not outside:
+        importlib.import_module("netmiko")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            run(cli, ["check", sys.argv[2]])
     gc.freeze()  # what is there stays, and stays shared
     _serve(socket.socket(fileno=int(sys.argv[1])))
     main()
