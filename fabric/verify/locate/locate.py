@@ -73,7 +73,7 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
     seen = [
         Observation(
             True, tuple(places.must(m)), tuple(places.may(m)), BAD,
-            share=flows.share(m), all_alike=flows.all_alike(m), alone=len(m.rails) == 1, ways=tuple(ways.of(m)),
+            share=flows.share(m), all_alike=flows.all_alike(m), alone=_alone(m), ways=tuple(ways.of(m)),
         )
         for m in (one.measurement for one in bad)
     ]  # fmt: skip
@@ -94,13 +94,18 @@ def examine(places: Places, judged: Sequence[Judged], heard: Sequence[Heard] = (
                     tuple(places.must(m)),
                     tuple(places.may(m)),
                     share=flows.share(m),
-                    alone=len(m.rails) == 1,
+                    alone=_alone(m),
                     ways=tuple(ways.of(m)),
                 )
             )
             sources.append(one)
     explained, left = explain(seen)
     return Case(places, judged, heard, sources, explained, left)
+
+
+def _alone(m: Measurement) -> bool:
+    """Whether one rail was measured to learn of this rail, and not because uplinks carry no more."""
+    return m.stage == "rails" and len(m.rails) == 1
 
 
 def _too_large(places: Places, m: Measurement, narrow: frozenset[Suspect]) -> bool:
