@@ -84,7 +84,7 @@ class _Block:
         """Every amount to every member of its set."""
         size = self.net.tables.size[chosen]
         channel, parts = self._members(chosen, size), np.repeat(each, size)
-        self.total += _sums(channel, parts, self.total.size)
+        self._carry(channel, parts)
         cell = (self.net.target[channel] - low) * self.wide + np.repeat(place, size)
         found += _sums(cell, parts, found.size).reshape(found.shape)
 
@@ -92,7 +92,7 @@ class _Block:
         """Whole rows of amounts, one a set, to the switches that the set leads to."""
         size = self.net.tables.size[sets]
         channel, from_set = self._members(sets, size), np.repeat(np.arange(sets.size), size)
-        self.total += _sums(channel, rows.sum(axis=1)[from_set], self.total.size)
+        self._carry(channel, rows.sum(axis=1)[from_set])
         targets, to = np.unique(self.net.target[channel], return_inverse=True)
         step = max(1, _MATRIX // sets.size)
         for first in range(0, targets.size, step):
@@ -100,6 +100,12 @@ class _Block:
             leads = np.zeros((min(step, targets.size - first), sets.size))
             np.add.at(leads, (to[mine] - first, from_set[mine]), 1.0)
             found[targets[first : first + step] - low] += leads @ rows
+
+    def _carry(self, channel: Ints, amount: Floats) -> None:
+        """Adds to the loads of channels, of which those of one hop stand near each other."""
+        if channel.size:
+            low, high = int(channel.min()), int(channel.max()) + 1
+            self.total[low:high] += _sums(channel - low, amount, high - low)
 
     def _members(self, sets: Ints, size: Ints) -> Ints:
         """The members of sets, one set after the other."""
