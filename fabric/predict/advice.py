@@ -85,7 +85,13 @@ def _placements(now: Asked, gates: Floats) -> list[tuple[str, str, Asked]]:
     lower = _lower_of(now.net.tiers[_fullest(now.net, gates)])
     cables = [tier for tier, name in enumerate(now.net.tiers) if _lower_of(name) == lower]
     wider = replace(now.net, capacity=np.where(np.isin(now.net.tier, cables), 2 * now.net.capacity, now.net.capacity))
-    found.append((f"twice the uplinks of each {lower.upper()}", UPLINKS.get(lower, "backend"), Asked(wider, case)))
+    found.append(
+        (
+            f"twice the uplinks of each {lower.upper()}, if ports and growth allow",
+            UPLINKS.get(lower, "backend"),
+            Asked(wider, case),
+        )
+    )
     return found
 
 

@@ -15,13 +15,14 @@ from fabric.predict.model import Case, HotLink, Point, Prediction
 from fabric.predict.net import Ints, Net
 from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
 from fabric.predict.waterfall import Ladder, climb, waterfall
+from fabric.words import counted
 
 SIZES = tuple(1 << shift for shift in range(20, 38, 2))
 """Message sizes where a case names none: 1 MiB to 64 GiB, each 4 times the one before; more does not fit into a GPU."""
 
 HOTTEST = 5
 PAIRS = 4
-MOST_SEEDS, MOST_SUBFLOWS = 1000, 4096
+MOST_SEEDS, MOST_PAIRS, MOST_CHANNELS = 1000, 128, 32
 
 
 def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, advice: bool = True) -> Prediction:
@@ -72,11 +73,12 @@ def check(case: Case) -> None:
         )
     if not 1 <= case.seeds <= MOST_SEEDS:
         raise FabricError(f"{case.name}: {case.seeds} seeds: 1 to {MOST_SEEDS}", hint="20 give a spread")
-    if case.qps < 1 or case.channels < 1 or case.qps * case.channels > MOST_SUBFLOWS:
-        raise FabricError(
-            f"{case.name}: {case.qps} queue pairs and {case.channels} channels: at least 1 each, at most {MOST_SUBFLOWS} flows together",
-            hint="NCCL_IB_QPS_PER_CONNECTION is at most 128",
-        )
+    for number, noun, most, why in (
+        (case.qps, "queue pair", MOST_PAIRS, "NCCL_IB_QPS_PER_CONNECTION is at most 128"),
+        (case.channels, "channel", MOST_CHANNELS, "1 or a few a NIC"),
+    ):
+        if not 1 <= number <= most:
+            raise FabricError(f"{case.name}: {counted(number, noun)}: 1 to {most}", hint=why)
 
 
 def _point(

@@ -22,6 +22,7 @@ from fabric.predict.flows import sent_bytes
 from fabric.predict.latency import Clock, wires
 from fabric.predict.model import Band, Case, Collective
 from fabric.predict.net import Net
+from fabric.words import printable
 
 SCHEMA = "fabric.calibration/1"
 TESTS: dict[str, Collective] = {
@@ -33,6 +34,8 @@ TESTS: dict[str, Collective] = {
 LEAST_SHARE = 0.5
 """Part of the predicted time that is latency, from which a row says something about latency."""
 LOWEST, HIGHEST = 0.01, 100.0
+_LARGEST = 1 << 16
+_AGAIN = "remove it, or calibrate again: --calibrate RESULTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +197,19 @@ def load(folder: Path, cluster: str) -> Calibration | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8")[: 1 << 16])
-        scale = float(found["scale"])
-        if found.get("schema") != SCHEMA or not LOWEST <= scale <= HIGHEST:
-            raise ValueError
-        return Calibration(
-            str(found["cluster"]), scale, float(found["low"]), float(found["high"]), int(found["rows"]),
-            tuple(str(one) for one in cast(list[str], found["sources"])),
+        with path.open(encoding="utf-8") as file:
+            found = json.loads(file.read(_LARGEST))
+        made = Calibration(
+            str(found["cluster"]), float(found["scale"]), float(found["low"]), float(found["high"]), int(found["rows"]),
+            tuple(printable(str(one)[:200]) for one in cast(list[str], found["sources"])[:4]),
         )  # fmt: skip
+        sound = LOWEST <= made.scale <= HIGHEST and made.low <= made.scale <= made.high and made.rows > 0
+        if found.get("schema") != SCHEMA or not sound:
+            raise ValueError
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise FabricError(
-            f"{path} is no calibration", hint="remove it, or calibrate again: --calibrate RESULTS"
-        ) from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise FabricError(f"{path} is no calibration, or that of a newer version", hint=_AGAIN) from None
+    if made.cluster != cluster:
+        raise FabricError(f"{path} is the calibration of {made.cluster!r}, not of {cluster!r}", hint=_AGAIN)
+    return made

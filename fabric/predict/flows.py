@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fabric.errors import FabricError
 from fabric.predict.model import Case
+from fabric.words import counted, verb
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -203,8 +204,9 @@ def _hosts_for(gpus: int, total: int, rails: int) -> int:
             hint=f"at most --gpus {total * rails}",
         )
     if gpus % rails:
-        low = gpus // rails * rails
+        least, low = 2 * rails, gpus // rails * rails
         raise FabricError(
-            f"{gpus:,} GPUs are no whole hosts of {rails}", hint=f"--gpus {max(low, 2 * rails)} or {low + rails}"
+            f"{counted(gpus, 'GPU')} {verb(gpus, 'is no whole host', 'are no whole hosts')} of {rails}",
+            hint=f"--gpus {least}" if low < least else f"--gpus {low} or {low + rails}",
         )
     return gpus // rails

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.errors import FabricError
+from fabric.words import counted
 
 _LARGEST = 16 << 20
+_LONGEST = 1000  # characters of a line that are looked at: a name of 253, and its slots
 _LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252})((?:[ \t]+(?:max_)?slots=[0-9]{1,6})*)\s*(?:#.*)?\Z")
 
 
@@ -26,7 +28,7 @@ def read_job(path: Path) -> tuple[str, ...]:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        match = _LINE.match(text)
+        match = _LINE.match(text) if len(text) <= _LONGEST else None
         if match is None:
             raise FabricError(f"{path}:{number}: this is no host name: {text[:40]!r}", hint="one host a line")
         if not found or found[-1] != match[1]:
@@ -42,7 +44,7 @@ def _text(path: Path) -> str:
             raise FabricError(f"cannot read {path}: {'it is no regular file' if path.exists() else 'no such file'}")
         if path.stat().st_size > _LARGEST:
             raise FabricError(f"cannot read {path}: larger than {_LARGEST >> 20} MiB")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError:
@@ -55,7 +57,7 @@ def indices(hosts: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.int64]
     unknown = [host for host in hosts if host not in place]
     if unknown:
         near = difflib.get_close_matches(unknown[0], place, n=1, cutoff=0.6) if len(place) <= 50_000 else []
-        more = f" and {len(unknown) - 1} more hosts" if len(unknown) > 1 else ""
+        more = f" and {counted(len(unknown) - 1, 'more host')}" if len(unknown) > 1 else ""
         raise FabricError(
             f"the job's host {unknown[0]!r}{more} is not in the fabric" if not more
             else f"the job's host {unknown[0]!r}{more} are not in the fabric",

@@ -8,11 +8,14 @@ from math import ceil, gcd, log2
 
 from fabric.design.fabric import Fabric
 from fabric.predict.model import Case, Hash, Placement
+from fabric.predict.source import QPS_KEY, alike, queue_pairs
 from fabric.words import counted
 
 Path = tuple[str | int, ...]
 MOST_QPS = 128
 """NCCL_IB_QPS_PER_CONNECTION's largest value (catalog, nccl.yaml); beyond 16 nothing is published, and `fabric check` says so."""
+MOST_CHANNELS = 32
+"""Channels a NIC that are predicted at most, as in a file of cases."""
 CHANNELS = 4
 """Channels a NIC that are tried, as a multiple of those today: each takes multiprocessors of the GPU from the computation (our bound)."""
 FACTORS = (1.125, 1.25, 1.5, 1.75, 2.0)
@@ -112,16 +115,11 @@ def declared(fabric: Fabric, *, channels: int = 1, placement: Placement | None =
     spec = fabric.spec
     return Knobs(
         hash=spec.load_balancing.method,
-        qps=_qps(fabric),
+        qps=queue_pairs(spec),
         channels=channels,
         placement=placement or declared_order(fabric),
-        seed_per_tier=not _alike_pairs(fabric),
+        seed_per_tier=not alike(spec),
     )
-
-
-def _qps(fabric: Fabric) -> int:
-    own = fabric.spec.hosts.nccl.overrides.get("NCCL_IB_QPS_PER_CONNECTION", "")
-    return int(own) if own.isdecimal() and int(own) else fabric.spec.hosts.nccl.qps
 
 
 def declared_order(fabric: Fabric) -> Placement:
@@ -136,7 +134,7 @@ def declared_order(fabric: Fabric) -> Placement:
 
 def seeds_settable(fabric: Fabric) -> bool:
     """Whether tiers that hash alike can be told apart by seeds: EOS has no evidenced command for one, so one of both must be another."""
-    return all(not (_eos(fabric, lower) and _eos(fabric, upper)) for lower, upper in _alike_pairs(fabric))
+    return all(not (_eos(fabric, lower) and _eos(fabric, upper)) for lower, upper in alike(fabric.spec))
 
 
 def _pairs(fabric: Fabric) -> Iterator[tuple[str, str]]:
@@ -152,18 +150,12 @@ def _eos(fabric: Fabric, tier: str) -> bool:
     return box is not None and box.nos == "eos"
 
 
-def _alike_pairs(fabric: Fabric) -> list[tuple[str, str]]:
-    """Neighbouring tiers with the same declared seed. Two of EOS may hash alike or not: `fabric check` warns, no seed is known."""
-    seeds = fabric.spec.load_balancing.seeds
-    return [(lower, upper) for lower, upper in _pairs(fabric) if getattr(seeds, lower) == getattr(seeds, upper)]
-
-
 def flow_steps(start: Knobs, most: int = MOST_QPS) -> list[tuple[int, int]]:
     """(queue pairs, channels) from the declared ones upwards, cheapest first: doubled queue pairs up to `most`, then channels too."""
     qps = [start.qps]
     while qps[-1] < most:
         qps.append(min(most, 1 << qps[-1].bit_length()))
-    more = [(qps[-1], start.channels * factor) for factor in (2, CHANNELS)]
+    more = [(qps[-1], start.channels * factor) for factor in (2, CHANNELS) if start.channels * factor <= MOST_CHANNELS]
     return [(value, start.channels) for value in qps] + more
 
 
@@ -236,9 +228,8 @@ def edits_of(fabric: Fabric, start: Knobs, knobs: Knobs) -> tuple[Edit, ...]:
     found = list(knobs.wider.edits) if knobs.wider else []
     if knobs.qps != start.qps:
         overrides = fabric.spec.hosts.nccl.overrides
-        key = "NCCL_IB_QPS_PER_CONNECTION"
-        if key in overrides:
-            found.append(Edit(("hosts", "nccl", "overrides", key), overrides[key], str(knobs.qps)))
+        if QPS_KEY in overrides:
+            found.append(Edit(("hosts", "nccl", "overrides", QPS_KEY), overrides[QPS_KEY], str(knobs.qps)))
         else:
             found.append(Edit(("hosts", "nccl", "qps"), start.qps, knobs.qps))
     if knobs.hash != start.hash:

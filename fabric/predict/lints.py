@@ -16,6 +16,7 @@ from fabric.design.load import Cluster, SubnetCluster
 from fabric.design.remark import Remark
 from fabric.predict.place import site_of
 from fabric.predict.rank_order import by_name, changes
+from fabric.predict.source import queue_pairs
 from fabric.spec.scheduler import Slurm
 from fabric.words import counted, verb
 
@@ -62,7 +63,7 @@ def pairs_for_full_rate(load: float, links: int) -> int | None:
 
 def _queue_pairs(fabric: Fabric) -> Iterator[Remark]:
     """Too few subflows for the load that a ring in rack order puts on the uplinks of the racks: one host's NICs send to the next rack."""
-    method, pairs = fabric.spec.load_balancing.method, fabric.spec.hosts.nccl.qps
+    method, pairs = fabric.spec.load_balancing.method, queue_pairs(fabric.spec)
     if method == "dlb":
         return
     subflows = 1 if method == "ecmp" else pairs

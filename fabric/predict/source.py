@@ -8,6 +8,9 @@ from fabric.design.load import Cluster, SubnetCluster
 from fabric.predict.model import Case
 from fabric.spec.cluster import ClusterSpec
 
+QPS_KEY = "NCCL_IB_QPS_PER_CONNECTION"
+"""NCCL's name of the number of queue pairs a connection."""
+
 
 def nic_gbps(cluster: Cluster | SubnetCluster) -> float:
     """Rate of the fastest back-end NIC in Gb/s, which is the unit of a network's capacities."""
@@ -18,10 +21,23 @@ def nic_gbps(cluster: Cluster | SubnetCluster) -> float:
 
 def declared(spec: ClusterSpec, name: str = "as declared") -> Case:
     """The case that the spec itself declares: all GPUs, topology order, the declared hash, seeds and queue pairs."""
-    case = Case(name, qps=spec.hosts.nccl.qps)
+    case = Case(name, qps=queue_pairs(spec))
     if spec.backend.kind == "infiniband":
         return replace(case, hash="ecmp")  # one path a destination: nothing to choose by queue pair
+    return replace(case, hash=spec.load_balancing.method, seed_per_tier=not alike(spec))
+
+
+def queue_pairs(spec: ClusterSpec) -> int:
+    """Queue pairs a connection that hosts are given: an override stands above `hosts.nccl.qps`, as in nccl.conf."""
+    own = spec.hosts.nccl.overrides.get(QPS_KEY, "")
+    return int(own) if own.isdecimal() and int(own) else spec.hosts.nccl.qps
+
+
+def alike(spec: ClusterSpec) -> list[tuple[str, str]]:
+    """Neighbouring tiers of a RoCE fabric with the same declared seed. Two of EOS may hash alike or not: `fabric check` warns, no seed
+    is known.
+    """
+    if spec.roce.ctsw is None or spec.roce.atsw is None:
+        return []
     seeds = spec.load_balancing.seeds
-    return replace(
-        case, hash=spec.load_balancing.method, seed_per_tier=len({seeds.rtsw, seeds.ctsw}) == 2,
-    )  # fmt: skip
+    return [pair for pair in (("rtsw", "ctsw"), ("ctsw", "atsw")) if getattr(seeds, pair[0]) == getattr(seeds, pair[1])]

@@ -22,12 +22,16 @@ def size_text(size: int) -> str:
 
 
 def percent(value: float) -> str:
-    """One digit below 10, none above: more is not known."""
+    """One digit below 10, none above: more is not known; `<0.1` for what would look like nothing."""
+    if value < 0.05:
+        return "<0.1"
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def band_text(band: Band) -> str:
-    """`p50 [p5-p95]`."""
+    """`p50 [p5-p95]`; `<0.1` where all of it is."""
+    if band.p95 < 0.05:
+        return percent(band.p95)
     return f"{percent(band.p50)} [{percent(band.p5)}-{percent(band.p95)}]"
 
 

@@ -62,7 +62,10 @@ def test_two_zones_and_one_uplink_worked_by_hand(thin: Net) -> None:
 def test_placement_that_is_right_already_wants_more_links(thin: Net) -> None:
     found = predict(thin, replace(CASE, hash="spray", collective="all_to_all"))
     assert found.change is not None
-    assert (found.change.what, found.change.key) == ("twice the uplinks of each CTSW", "backend.ctsw.uplinks")
+    assert (found.change.what, found.change.key) == (
+        "twice the uplinks of each CTSW, if ports and growth allow",
+        "backend.ctsw.uplinks",
+    )
     assert found.change.reached.p50 > 1.5 * found.reached.p50
 
 
@@ -150,8 +153,9 @@ def test_latency_alone_wants_another_algorithm(net: Net) -> None:
     [
         ({"sizes": (0,)}, "c: a message of 0 bytes moves nothing (hint: sizes from 1 byte on, 1G)"),
         ({"seeds": 0}, "c: 0 seeds: 1 to 1000 (hint: 20 give a spread)"),
-        ({"qps": 0}, "c: 0 queue pairs and 1 channels: at least 1 each, at most 4096 flows together"
-                     " (hint: NCCL_IB_QPS_PER_CONNECTION is at most 128)"),
+        ({"qps": 0}, "c: 0 queue pairs: 1 to 128 (hint: NCCL_IB_QPS_PER_CONNECTION is at most 128)"),
+        ({"qps": 129}, "c: 129 queue pairs: 1 to 128 (hint: NCCL_IB_QPS_PER_CONNECTION is at most 128)"),
+        ({"channels": 33}, "c: 33 channels: 1 to 32 (hint: 1 or a few a NIC)"),
         ({"failures": ("z01-ctsw1",)}, "failure 'z01-ctsw1': there is no switch 'z01-ctsw1' (hint: did you mean 'z01-ctsw18'?)"),
     ],
 )  # fmt: skip

@@ -86,15 +86,35 @@ def test_measured_beside_predicted(net: Net) -> None:
     assert compare(net, [replace(nic, hosts=("x", "y")), replace(nic, test="dcgm.x")], ask, 400) == []
 
 
+KEPT = {"schema": "fabric.calibration/1", "cluster": "x", "scale": 1, "low": 1, "high": 1, "rows": 1, "sources": ["a"]}
+
+
 @pytest.mark.parametrize(
     "text",
-    ['{"schema": "fabric.calibration/2", "scale": 1}', "[]", "x", '{"schema": "fabric.calibration/1", "scale": "NaN"}',
-     '{"schema": "fabric.calibration/1", "scale": 1e9}'],
+    ["[]", "x", "", "[" * 9999]
+    + [
+        json.dumps({**KEPT, **wrong})
+        for wrong in (
+            {"schema": "fabric.calibration/2"}, {"scale": "NaN"}, {"scale": 1e9, "high": 1e9}, {"scale": 10**400}, {"low": float("nan")},
+            {"high": 0.5}, {"rows": float("inf")}, {"rows": 0}, {"sources": None}, {"sources": [" " * (1 << 16)]},
+        )
+    ],
 )  # fmt: skip
 def test_a_calibration_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.calibration.json").write_text(text)
     with pytest.raises(FabricError, match="is no calibration"):
         calibration.load(tmp_path, "x")
+
+
+def test_a_calibration_is_of_one_cluster_and_its_sources_are_printable(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / f"{name}.calibration.json").write_text(json.dumps({**KEPT, "sources": ["\x1b[2J\n" + "a" * 999]}))
+    found = calibration.load(tmp_path, "x")
+    assert found is not None
+    assert found.said.isprintable()
+    assert len(found.said) < 300
+    with pytest.raises(FabricError, match="is the calibration of 'x', not of 'y'"):
+        calibration.load(tmp_path, "y")
 
 
 def test_kept_and_used_from_then_on(

@@ -85,6 +85,7 @@ def test_infiniband(spec_file: Callable[..., Path], fabric_cli: Cli) -> None:
 MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("more GPUs than there are", ("--gpus", "1000")),
     ("no whole hosts", ("--gpus", "20")),
+    ("less than a host", ("--gpus", "1")),
     ("one host", ("--gpus", "8")),
     ("zero sizes", ("--sizes", "0")),
     ("sizes that are none", ("--sizes", "1M:x")),
@@ -101,6 +102,7 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("a job and a shuffle", ("--job", "JOB", "--placement", "random")),
     ("a job with an unknown host", ("--job", "JOB")),
     ("no such job", ("--job", "none")),
+    ("a job with a line without end", ("--job", "LONG")),
     ("cases and options", ("--cases", "CASES", "--qps", "4")),
     ("cases and a failure", ("--cases", "CASES", "--failure", "x")),
     ("a case that cannot be", ("--cases", "CASES")),
@@ -108,10 +110,12 @@ MISTAKES: list[tuple[str, tuple[str, ...]]] = [
     ("cases of one name", ("--cases", "TWICE")),
     ("a case that says twice who runs", ("--cases", "BOTH")),
     ("an unknown plot", ("--plot", "x.gif")),
+    ("a plot in no folder", ("--plot", "none/x.svg")),
     ("results that are none", ("--measured", "JOB")),
 ]
 FILES = {
     "JOB": "z01-r001-h9\n",
+    "LONG": "a" + " slots=1" * 1000 + "\n",
     "CASES": "cases:\n  - {name: a}\n  - {name: b, gpus: 100000}\n",
     "WRONG": "cases:\n  - {name: a, hash: emcp, qps: 0, sizes: 0}\n  - {gpus: 16, colective: all_gather}\n",
     "TWICE": "cases:\n  - {name: a}\n  - {name: a}\n",

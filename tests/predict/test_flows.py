@@ -115,7 +115,7 @@ def test_placements() -> None:
         ({"gpus": 20}, "20 GPUs are no whole hosts of 8 (hint: --gpus 16 or 24)"),
         ({"gpus": 0}, "0 GPUs: a job has at least 16 (hint: 8 GPUs a host)"),
         ({"hosts": ("h1", "hh2")}, "the job's host 'hh2' is not in the fabric (hint: did you mean h2?)"),
-        ({"hosts": ("x", "y")}, "the job's host 'x' and 1 more hosts are not in the fabric (hint: fabric show devices SPEC lists all names)"),
+        ({"hosts": ("x", "y")}, "the job's host 'x' and 1 more host are not in the fabric (hint: fabric show devices SPEC lists all names)"),
         ({"hosts": ("h1", "h2", "h1")}, "the job has the host h1 twice (hint: each host once, in rank order)"),
     ],
 )  # fmt: skip

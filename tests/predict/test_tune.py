@@ -11,6 +11,7 @@ import pytest
 from fabric.design.build import design
 from fabric.design.fabric import Fabric
 from fabric.errors import FabricError
+from fabric.predict import source
 from fabric.predict.from_design import fabric_net
 from fabric.predict.knobs import (
     Cost,
@@ -132,6 +133,7 @@ def test_costs_are_compared_from_the_dearest_down() -> None:
         (3, 2, 8, [(3, 2), (4, 2), (8, 2), (8, 4), (8, 8)]),
         (16, 1, 8, [(16, 1), (16, 2), (16, 4)]),
         (100, 1, 128, [(100, 1), (128, 1), (128, 2), (128, 4)]),
+        (16, 16, 16, [(16, 16), (16, 32)]),
     ],
 )
 def test_flows_grow(qps: int, channels: int, most: int, steps: list[tuple[int, int]]) -> None:
@@ -185,6 +187,17 @@ def test_queue_pairs_of_overrides_are_changed_where_they_stand() -> None:
     assert start.qps == 2
     path = ("hosts", "nccl", "overrides", "NCCL_IB_QPS_PER_CONNECTION")
     assert edits_of(made, start, replace(start, qps=16)) == (Edit(path, "2", "16"),)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"hosts.nccl": {"overrides": {"NCCL_IB_QPS_PER_CONNECTION": "8"}}}]
+    + [{"load_balancing.seeds": {"rtsw": r, "ctsw": c, "atsw": a}} for r, c, a in [(1, 1, 2), (1, 2, 2), (1, 2, 1)]],
+)
+def test_predict_and_tune_begin_at_the_same_setting(changes: dict[str, object]) -> None:
+    made = fabric(changes)
+    asked = source.declared(made.spec)
+    assert declared(made, placement="rack").of(asked) == asked
 
 
 @pytest.mark.parametrize(

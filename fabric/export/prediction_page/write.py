@@ -18,10 +18,14 @@ ZOOM = 2
 
 
 def check_plot_path(path: Path) -> None:
-    """FabricError for a kind of file that is not drawn, and for a PNG without the library for it."""
+    """FabricError for a kind of file that is not drawn, a folder that is not there, and for a PNG without the library for it."""
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise FabricError(f"{path}: a plot is a file {', '.join(KINDS[:-1])} or {KINDS[-1]}", hint="name it FILE.svg")
+    if not path.parent.is_dir():
+        raise FabricError(f"cannot write {path}: there is no folder {path.parent}", hint="make it first")
+    if path.is_dir():
+        raise FabricError(f"cannot write {path}: there is a folder of that name", hint="name it FILE.svg")
     if kind == ".png" and importlib.util.find_spec("resvg_py") is None:
         raise FabricError(
             f"{path}: a PNG needs the library resvg_py, which is not installed",
