@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -31,10 +32,17 @@ if TYPE_CHECKING:
 _SMALL = 256  # GPUs of the small cluster of the published figure
 
 
+def _number(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    """The value, unless it is no number: `nan` lies in every range of click's."""
+    if isnan(value):
+        raise click.BadParameter("nan is no number.")
+    return value
+
+
 @click.command("tune")
 @spec_argument
 @click.option(
-    "--target", type=click.FloatRange(1, 100), default=90.0, show_default=True, metavar="PERCENT",
+    "--target", type=click.FloatRange(1, 100), default=90.0, show_default=True, metavar="PERCENT", callback=_number,
     help="Of the NICs' line rate, for large messages, in 19 of 20 draws of the hash (percentile 5).",
 )  # fmt: skip
 @click.option(
