@@ -110,8 +110,13 @@ def _fullest(net: Net, loads: Floats) -> int:
 
 
 def _spreads(now: Asked, gates: Floats) -> list[tuple[str, str, Asked]]:
-    """More queue pairs by the formula, where they can be enough; else, or if they are not, paths pinned by a controller."""
+    """More queue pairs by the formula, where they can be enough; else, or if they are not, paths pinned by a controller.
+
+    InfiniBand's switches hash nothing: there it is adaptive routing.
+    """
     case, found = now.case, []
+    if not any(_lower_of(tier) == "rtsw" for tier in now.net.tiers):
+        return [("adaptive routing", "backend.routing.engines", _with(now, hash="spray"))]
     rho, links = utilisation(now.net, gates)
     wanted = queue_pairs_for(rho, spread_of(links))
     pairs = 1 << (max(16, wanted) - 1).bit_length() if wanted is not None and wanted <= MOST_PAIRS else None

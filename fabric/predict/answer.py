@@ -37,7 +37,8 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
     if case.failures:
         from fabric.predict.failures import without
 
-        broken = Asked(without(net, case.failures), case)
+        fixed = case.placement != "random" or case.gpus is None  # else each seed draws other hosts of all
+        broken = Asked(without(net, case.failures, whole.order(0) if fixed else None), case)
     now = broken or whole
     ladder = climb(whole, broken, case.seeds)
     pattern, order, steps = now.steps(0)

@@ -30,10 +30,11 @@ class Gone:
     channels: tuple[int, ...] = ()
 
 
-def without(net: Net, failures: Sequence[str]) -> Net:
+def without(net: Net, failures: Sequence[str], job: Ints | None = None) -> Net:
     """The network without these switches and `switch:port`s.
 
-    FabricError for one that is not there, and when hosts are cut off from others: it names them.
+    `job`: hosts by index that must still reach each other; None: all. FabricError for a failure that is not there, and when such hosts
+    are cut off: it names them.
     """
     switches: list[int] = []
     channels: list[int] = []
@@ -46,12 +47,12 @@ def without(net: Net, failures: Sequence[str]) -> Net:
             channels += _cable(net, index, failure)
         else:
             switches.append(index)
-    return prune(net, Gone(tuple(switches), tuple(channels)))
+    return prune(net, Gone(tuple(switches), tuple(channels)), job=job)
 
 
-def prune(net: Net, gone: Gone, *, strict: bool = True) -> Net:
-    """The network without what is gone. `strict`: FabricError when a leaf with hosts cannot reach another one."""
-    return _Pruner(net, gone).net(strict=strict)
+def prune(net: Net, gone: Gone, *, strict: bool = True, job: Ints | None = None) -> Net:
+    """The network without what is gone. `strict`: FabricError when a leaf with hosts (those of `job`) cannot reach another one."""
+    return _Pruner(net, gone, job).net(strict=strict)
 
 
 def _near(name: str, names: Sequence[str]) -> str | None:
@@ -74,8 +75,10 @@ def _cable(net: Net, switch: int, end: str) -> list[int]:
 class _Pruner:
     """Takes away what is gone, then what has thereby lost its way, until nothing changes."""
 
-    def __init__(self, net: Net, gone: Gone) -> None:
+    def __init__(self, net: Net, gone: Gone, job: Ints | None = None) -> None:
         self.base, self.gone = net, gone
+        hosts = np.isin(np.arange(len(net.hosts)), np.arange(len(net.hosts)) if job is None else job)
+        self.wanted = np.repeat(hosts, net.rails) & (net.leaf_of >= 0)
         self.dead = np.zeros(len(net.switches), dtype=np.bool_)
         self.dead[list(gone.switches)] = True
         self.cut = np.zeros(net.channels, dtype=np.bool_)
@@ -90,7 +93,7 @@ class _Pruner:
 
     def net(self, *, strict: bool) -> Net:
         """The result."""
-        if strict and self.cut_nics.size:
+        if strict and self.wanted[self.cut_nics].any():
             raise self._cut_off()
         todo = self._shrink()
         while todo:
@@ -116,7 +119,7 @@ class _Pruner:
         return leaf
 
     def _cut_off(self) -> FabricError:
-        nics = self.cut_nics
+        nics = self.cut_nics[self.wanted[self.cut_nics]]
         first = f"{self.base.nic_name(int(nics[0]))} at {self.base.switches[int(self.base.leaf_of[nics[0]])]}"
         return FabricError(
             f"the failures cut off {counted(nics.size, 'NIC')}: {first}{' and others' if nics.size > 1 else ''}",
@@ -174,11 +177,11 @@ class _Pruner:
                 row[where & (row == number)] = self.store.add(kept)
 
     def _whole(self) -> None:
-        """Every leaf with hosts still reaches every other one."""
+        """Every leaf with wanted hosts still reaches every other one."""
         net = self.base
         hosts = np.zeros(net.groups.home.size, dtype=np.bool_)
-        hosts[np.unique(net.groups.of_nic[net.leaf_of >= 0])] = True
-        leaves = set(np.unique(net.leaf_of[net.leaf_of >= 0]).tolist())
+        hosts[np.unique(net.groups.of_nic[self.wanted])] = True
+        leaves = set(np.unique(net.leaf_of[self.wanted]).tolist())
         for switch, groups in self.lost.items():
             if switch in leaves and (groups & hosts).any():
                 far = np.unique(net.groups.home[groups & hosts])

@@ -23,7 +23,9 @@ def declared(spec: ClusterSpec, name: str = "as declared") -> Case:
     """The case that the spec itself declares: all GPUs, topology order, the declared hash, seeds and queue pairs."""
     case = Case(name, qps=queue_pairs(spec))
     if spec.backend.kind == "infiniband":
-        return replace(case, hash="ecmp")  # one path a destination: nothing to choose by queue pair
+        # a table has one path a destination, and nothing to choose by queue pair; adaptive routing spreads packets
+        adaptive = spec.backend.routing.engines[0].startswith("ar_")
+        return replace(case, hash="spray" if adaptive else "ecmp")
     return replace(case, hash=spec.load_balancing.method, seed_per_tier=not alike(spec))
 
 

@@ -86,7 +86,7 @@ def _hot(p: Prediction) -> Iterator[str]:
         return
     yield "  fullest links (1.00 = their rate), and rank pairs on them:"
     for link in p.hot:
-        pairs = ", ".join(f"{src}->{dst}" for src, dst in link.pairs)
+        pairs = ", ".join(f"{src}->{dst}" for src, dst in link.pairs) or "small parts of flows that are spread"
         more = f", of {counted(link.flows, 'flow')}" if link.flows > len(link.pairs) else ""
         yield f"    {link.load:5.2f}  {link.tier:<9}  {link.name}  {pairs}{more}"
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from fabric.design.load import load_spec
+from fabric.predict.source import declared
+
 SMALL = {"backend.zones": [{"id": "1-2", "racks": 6, "rack_profile": "grand-teton"}]}
 CASES = """cases:
   - {name: as it is, placement: random, hash: ecmp, seeds: 5, sizes: 64M:16G:16}
@@ -80,6 +83,15 @@ def test_infiniband(spec_file: Callable[..., Path], fabric_cli: Cli) -> None:
         "p95": 100,
     }  # balanced tables, ranks in the leaves' order
     assert found["cases"][0]["analytic"] is None  # nothing is left to a hash
+
+
+def test_infiniband_that_chooses_among_paths(spec_file: Callable[..., Path], fabric_cli: Cli) -> None:
+    spec = spec_file("ib-lab", {"backend.routing.engines": ["updn"]})
+    asked = ("--json", "--seeds", 2, "--sizes", "1G")
+    change = json.loads(fabric_cli("predict", spec, *asked).stdout)["cases"][0]["change"]
+    assert (change["what"], change["key"]) == ("adaptive routing", "backend.routing.engines")
+    adaptive = load_spec(spec_file("ib-24k")).value
+    assert declared(adaptive).hash == "spray"
 
 
 MISTAKES: list[tuple[str, tuple[str, ...]]] = [

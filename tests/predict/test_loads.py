@@ -183,6 +183,17 @@ def said(work: Callable[[], object]) -> str:
     return str(error.value)
 
 
+def test_what_fails_beyond_a_job_is_no_matter(net: Callable[..., Net]) -> None:
+    made = net()
+    zone, other = np.arange(4), np.array([0, 4])  # hosts of the first zone; one of each
+    port = made.name(int(made.down_of[8 * 4])).partition(" -> ")[0]
+    for gone in (["z02-rtsw001"], [port], ["atsw001", "atsw002"]):
+        left = without(made, gone, zone)
+        assert link_loads(left, np.array([0]), np.array([8 * 3]), 1.0, HashPolicy("spray"), 1).max() == 1
+        with pytest.raises(FabricError, match="the failures cut"):
+            without(made, gone, other)
+
+
 def test_errors_name_what_is_wrong(net: Callable[..., Net], golden: Callable[[str, str], None]) -> None:
     made = net()
     one, last = np.array([0]), np.array([made.nics - 1])
