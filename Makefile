@@ -47,8 +47,8 @@ lint: setup ## style, types, layers, YAML
 bench: setup ## speed and memory at full size; prints the figures
 	@$(PY) -m tests.scale.bench $(BENCH_ARGS)  # BENCH_ARGS="--markdown": the table of docs/benchmarks.md
 
-prove-collectives: setup-lab ## each fault of a fabric alone and in pairs in the lab, named by real Open MPI traffic; over half an hour
-	@$(PY) -m tests.lab.prove_collectives $(PROVE_ARGS)  # PROVE_ARGS='cut "slow NIC+slow trunk" healthy'
+prove-collectives: setup-lab ## each fault of a fabric alone and in pairs in the lab, named by real Open MPI traffic; hours (--runs 1: one)
+	@$(PY) -m tests.lab.prove_collectives $(PROVE_ARGS)  # PROVE_ARGS='--runs 1 cut "slow NIC+slow trunk" healthy'
 
 scale-ib: setup ## 4,096 HCAs on ibsim and opensm, read back and walked; SCALE_ARGS=--whole: 24,576 (over ten minutes)
 	@$(PY) -m tests.scale.bench_ib $(SCALE_ARGS)

@@ -84,7 +84,7 @@ class CommandLauncher:
 def torn(ended: Ended) -> bool:
     """Whether Open MPI did not begin since another of its runs on one of the hosts removed the common session folder just then.
 
-    It removes the folder of host and user when it is empty; who makes one of his own in it at that moment fails (seen with 4.1).
+    It removes the folder of host and user when it is empty; who makes one of his own in it at that moment fails (words of 4.1's help texts).
     """
     return bool(ended.code) and any(words in text for words in _TORN for text in (ended.err, ended.out))
 
