@@ -60,7 +60,8 @@ def place(*, spec: Path, hosts: int, busy: Path | None, out: Path | None, as_jso
         _tell(chosen, site.noun, net.rails, bounds)
         if out:
             click.echo(f"wrote {out}: {', '.join(files)}")
-            click.echo(f"next: fabric predict {spec} --job {out / files[0]}")
+            if hosts > 1:  # one host sends nothing
+                click.echo(f"next: fabric predict {spec} --job {out / files[0]}")
 
 
 def _busy(path: Path, cluster: Cluster | SubnetCluster) -> set[str]:
@@ -113,6 +114,7 @@ def _write(out: Path, chosen: Chosen, gpus: int) -> list[str]:
 
 
 def _tell(chosen: Chosen, noun: str, gpus: int, bounds: Expected) -> None:
+    from fabric.predict.expect import SHUFFLES
     from fabric.predict.model import BIAS
 
     hosts = len(chosen.hosts)
@@ -129,7 +131,7 @@ def _tell(chosen: Chosen, noun: str, gpus: int, bounds: Expected) -> None:
     shuffled = bounds.shuffled
     click.echo(
         f"placement bound (ring, perfect balance over all paths): {bounds.ordered:.1f} % of line rate in this order, "
-        f"{shuffled.p50:.1f} % [{shuffled.p5:.1f}-{shuffled.p95:.1f}] in random order"
+        f"{shuffled.p50:.1f} % [{shuffled.p5:.1f}-{shuffled.p95:.1f}] in random order ({SHUFFLES} shuffles)"
     )
     click.echo(f"{BIAS}; hashing takes more: fabric predict --job")
 

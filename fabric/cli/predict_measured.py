@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fabric.verify.collectives.model import Measurement
 
 SHOWN = 12
+MOST_GBYTES = 1e5
+"""GB/s from which a row of an output is no measurement but garbage: 2,000 NICs of 400 Gb/s at one GPU."""
 AFTER_RUN = 4
 """Rows far below their prediction that are told at the end of a run."""
 LOW = 0.8
@@ -114,7 +116,7 @@ def _rows_of(path: Path, seating: Seating) -> Iterator[Measured]:
         if run.by_mpi or run.groups > 1 or len(hosts) < 2 or hosts != run.hosts or run.collective not in TESTS:
             continue
         for row in run.rows:
-            if row.busbw and row.size:
+            if row.size and row.busbw and row.busbw < MOST_GBYTES:
                 yield Measured(run.collective, hosts, row.size, row.busbw, run.rails, f"{path}")
 
 

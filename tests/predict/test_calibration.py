@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from fabric.cli.predict_measured import after_run
+from fabric.cli.predict_measured import after_run, read_measured
 from fabric.design.fabric import Fabric
+from fabric.design.load import load_cluster
 from fabric.design.seats import load_seating
 from fabric.errors import FabricError
 from fabric.predict import calibration
@@ -155,3 +156,21 @@ def test_the_end_of_a_validate_says_how_far_it_was_from_the_prediction(
     assert "42 %  z01-rtsw001:eth2/7/1 <-> z01-r001-h1:beth3" in told[2]
     assert len(told) == 3
     assert list(after_run(seating, [replace(slow, by="mpi"), replace(slow, state="broken")], tmp_path)) == []
+
+
+def test_garbage_in_an_output_is_not_compared(spec_file: Callable[..., Path], tmp_path: Path) -> None:
+    """Rows of nccl-tests, as text: one that can be, one of more than any GPU has."""
+    ranks = [(8 * host + gpu, f"z01-r001-h{host + 1}", gpu) for host in range(2) for gpu in range(8)]
+    lines = ["# Collective test starting: all_gather_perf", "# Using devices"]
+    lines += [
+        f"#  Rank {rank:2d} Group  0 Pid {rank} on {host} device {gpu:2d} [0x0f] NVIDIA H100"
+        for rank, host, gpu in ranks
+    ]
+    lines.append("#       size count type redop root time algbw busbw #wrong time algbw busbw #wrong")
+    lines += [
+        f"{size} 8192 float none -1 {2 * f'{time:f} {algbw} {busbw} 0 '}"
+        for size, time, algbw, busbw in ((1 << 20, 100.0, 10.49, 9.83), (1 << 21, 0.00001, 1e300, 1e300))
+    ]
+    (tmp_path / "run.txt").write_text("\n".join(lines) + "\n")
+    cluster = load_cluster(spec_file("lab"))
+    assert [row.size for row in read_measured(cluster, [tmp_path / "run.txt"])] == [1 << 20]
