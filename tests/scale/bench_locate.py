@@ -68,8 +68,8 @@ def locate_rows(stories: int = 20, first: int = 0, inventory: str = "roce-24k") 
 
 def main() -> int:
     """Measures and prints."""
-    numbers = [int(word) for word in sys.argv[1:3]]
-    rows = list(locate_rows(*numbers, *sys.argv[3:4]))
+    stories, first, inventory = (*sys.argv[1:4], *("20", "0", "roce-24k")[len(sys.argv) - 1 :])
+    rows = list(locate_rows(int(stories), int(first), inventory))
     print(f"{machine()}\n\n{table(rows, markdown=True)}")
     return 0 if all(row.kept for row in rows) else 1
 
