@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 
 import click
@@ -20,6 +21,9 @@ def ask(question: str) -> bool:
         raise FabricError("nothing was sent: there is no terminal to confirm at", hint="--auto-approve")
     try:
         click.echo(f"{question}\nOnly '{WORD}' will be accepted: ", nl=False, err=True)
+        # A Ctrl-C just before a blocking read is only acted on after it; a wait that ends now and then sees it.
+        while not select.select([sys.stdin], [], [], 0.2)[0]:
+            pass
         line = sys.stdin.readline()
     except KeyboardInterrupt:
         line = ""

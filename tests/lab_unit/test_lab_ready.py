@@ -56,7 +56,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Box]:
 def test_a_daemon_is_started_when_its_own_socket_is_there(box: Box, tmp_path: Path, daemon: str, place: str) -> None:
     path = tmp_path / "nodes" / "a" / place
     path.write_text("of a killed one")
-    box(f"sleep 0.2; echo new >$1/part; mv $1/part $1/{place}; sleep 600").start_daemon("a", daemon)
+    box(f"sleep 0.2; echo new >$1/part; mv $1/part $1/{place}; exec sleep 600").start_daemon("a", daemon)
     assert path.read_text() == "new\n"
 
 
@@ -69,13 +69,13 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *said: bool) -> list[bool]:
 
 def test_sshd_is_started_when_it_listens(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     left = _answers(monkeypatch, False, False, True)
-    box("sleep 600").start_daemon("a", "sshd")
+    box("exec sleep 600").start_daemon("a", "sshd")
     assert left == []
 
 
 def test_ssh_is_back_when_the_fault_is_undone(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     left = _answers(monkeypatch, True, False, False, True)
-    made = box("sleep 600")
+    made = box("exec sleep 600")
     made.start_daemon("a", "sshd")
     running = {made.running["a"].daemons["sshd"]: "sshd"}
     monkeypatch.setattr(Plant, "processes", lambda _self, _name: {p: c for p, c in running.items() if proc.alive(p)})
@@ -95,7 +95,7 @@ def test_a_daemon_that_ends_is_not_waited_for(box: Box) -> None:
 
 def test_a_node_is_ready_when_all_its_daemons_are(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     left = _answers(monkeypatch, False, True)
-    made = box("sleep 0.2; touch $1/lldp.sock $1/cli.sock; sleep 600")
+    made = box("sleep 0.2; touch $1/lldp.sock $1/cli.sock; exec sleep 600")
     made._start("a", nodekinds.Daemon("eos", ()))
     assert made.wait_ready("a") == ""
     assert left == []
