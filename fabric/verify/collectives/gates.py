@@ -15,7 +15,7 @@ from fabric.design.seats import Seating
 from fabric.spec.collectives import Collectives, size_bytes
 from fabric.verify.collectives.model import Measurement, Part, PartKind
 from fabric.verify.finding import Finding
-from fabric.verify.locate.gates import Gate, Judged, judge
+from fabric.verify.locate.gates import Gate, Judged, judge, made
 from fabric.verify.locate.places import Places
 from fabric.words import counted
 
@@ -67,7 +67,7 @@ def findings(
     places: Places, measurements: Iterable[Measurement], parts: Iterable[Part], expected: Mapping[Key, Expected]
 ) -> list[Finding]:
     """Faults first, as located; then what could not be made; then one pass for all good results of a stage and test."""
-    judged, _ = judge(places, measurements, least(expected), Gate())
+    judged, _ = judge(places, made(measurements), least(expected), Gate())
     found = [finding_of(part) for part in parts]
     return [*found, *_unmade(judged), *_passes(judged, expected)]
 

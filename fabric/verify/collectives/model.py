@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Stage = Literal["node", "pairs", "retest", "rails", "paths", "groups", "zone", "zones", "diag"]
 """In the order in which they are made:
@@ -21,6 +21,9 @@ each, `retest` a suspect with a proven partner, `paths` single flows whose way t
 State = Literal["ok", "broken", "unmade"]
 """`ok`: it ran and gave a number. `broken`: it ran and ended wrong (wrong data, an error of the transport, a hang that was cut off).
 `unmade`: it could not be made (no such program, no login, launcher refused): it says nothing about the fabric."""
+
+NOT_BEGUN: Final = "it did not begin"
+"""How the reason of what was `unmade` begins when its time was over before its ranks had started: the machine was busy."""
 
 ClueKind = Literal[
     "port-error", "retry-exceeded", "remote-error", "local-error", "flushed", "gid-changed", "gdr-disabled", "gid-index", "mtu",

@@ -14,7 +14,7 @@ from fabric.errors import FabricError
 from fabric.verify.collectives.engines import Task
 from fabric.verify.collectives.flows import read_flows
 from fabric.verify.collectives.launcher_lines import lines_of, untag
-from fabric.verify.collectives.model import Clue, Measurement
+from fabric.verify.collectives.model import NOT_BEGUN, Clue, Measurement
 from fabric.verify.collectives.nccl_run import NcclRun, measurement_of
 from fabric.verify.collectives.parse_dcgm import parse_dcgmi
 from fabric.verify.collectives.parse_nccl_log import clean, parse_nccl_log
@@ -90,7 +90,7 @@ def _measured(group: Group, runs: Sequence[NcclRun], task: Task, ended: Sequence
     if last.cut and began:
         return replace(told, state="broken", values=(), reason=f"it hung: {waits[0] if waits else last.cut}")
     if last.cut:
-        return replace(told, state="unmade", values=(), reason=f"it did not begin: {last.cut}")
+        return replace(told, state="unmade", values=(), reason=f"{NOT_BEGUN}: {last.cut}")
     if told.state == "unmade" and last.code and began:
         return replace(told, state="broken", reason=clean(waits[0] if waits else f"it ended with status {last.code}"))
     if told.state == "unmade" and last.code and not any(run.failures for run in runs):

@@ -10,7 +10,7 @@ from fabric.verify.collectives.budget import Plan, StagePlan
 from fabric.verify.collectives.gates import Expected, Key, findings, least
 from fabric.verify.collectives.launch import Launcher
 from fabric.verify.collectives.looks import looks
-from fabric.verify.collectives.model import Clue, Measurement, Part, Stage
+from fabric.verify.collectives.model import NOT_BEGUN, Clue, Measurement, Part, Stage
 from fabric.verify.collectives.stages import Group, Round, Seats, rounds
 from fabric.verify.collectives.symptoms import symptoms
 from fabric.verify.finding import Finding
@@ -170,6 +170,19 @@ class _Running:
         return self.job.until is not None and self.job.now() > self.job.until
 
     def _round(self, groups: Sequence[Group]) -> None:
+        """Measures them; those that did not begin in time once more, so that a busy machine leaves no gap in the evidence."""
+        begin = len(self.results.measurements)
+        self._once(groups)
+        late = {
+            (m.stage, m.test, m.hosts, m.rails)
+            for m in self.results.measurements[begin:]
+            if m.state == "unmade" and m.reason.startswith(NOT_BEGUN)
+        }
+        again = [group for group in groups if (group.stage, group.test, group.hosts, group.rails) in late]
+        if again and not self._late():
+            self._once(again)
+
+    def _once(self, groups: Sequence[Group]) -> None:
         self.number += 1
         done = 0
         self._reckon()

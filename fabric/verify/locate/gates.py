@@ -76,13 +76,20 @@ def _ours(places: Places, m: Measurement) -> bool:
     return not m.rails or set(m.rails) <= {seat.rail for host in m.hosts for seat in places.seats[host]}
 
 
+def made(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """All but what could not be made once and was made another time."""
+    all_of = list(measurements)
+    there = {(m.stage, m.test, m.hosts, m.rails) for m in all_of if m.state != "unmade"}
+    return [m for m in all_of if m.state != "unmade" or (m.stage, m.test, m.hosts, m.rails) not in there]
+
+
 def pooled(measurements: Iterable[Measurement]) -> list[Measurement]:
     """What was measured more than once, in the same stage and way, as one result with all its repeats: the median of all counts.
 
     A machine that was busy once does not make a slow cable. Results without a figure stay as they are.
     """
     found: dict[object, Measurement] = {}
-    for number, m in enumerate(measurements):
+    for number, m in enumerate(made(measurements)):
         counts = m.state == "ok" and m.values and not m.wrong
         key = (m.stage, m.test, m.hosts, m.rails, m.size, m.trunks, m.by) if counts else number
         first = found.get(key)

@@ -18,7 +18,7 @@ import fabric.verify.collectives.job as making
 import fabric.verify.collectives.run as running
 from fabric.errors import FabricError
 from fabric.verify.collectives import results
-from fabric.verify.collectives.model import Clue, Measurement
+from fabric.verify.collectives.model import NOT_BEGUN, Clue, Measurement
 from fabric.verify.collectives.stages import Group
 from tests.verify.locate.simulate import INVENTORIES, Cluster, Fault, places_of
 
@@ -30,10 +30,11 @@ MPI = ("--engine", "mpi", "--launcher", "mpirun", "--no-history")
 @dataclass
 class Scripted:
     """A launcher of a simulated cluster. `refused`: groups with these hosts cannot be made; `stop`: Ctrl-C after so many results;
-    `busy`: results that come out three times too slow, for once."""
+    `busy`: results that come out three times too slow, for once; `late`: groups with these hosts do not begin in time, but once more."""
 
     cluster: Cluster
     refused: frozenset[str] = frozenset()
+    late: set[str] = field(default_factory=set)
     stop: int = 1 << 30
     busy: Callable[[Measurement], bool] | None = None
     open: int = 0
@@ -49,6 +50,11 @@ class Scripted:
                 self.stop -= 1
                 if self.refused.intersection(one.hosts):
                     yield Measurement(one.stage, one.test, one.hosts, one.rails, state="unmade", reason="no login")
+                elif self.late.intersection(one.hosts):
+                    self.late.difference_update(one.hosts)
+                    yield Measurement(
+                        one.stage, one.test, one.hosts, one.rails, state="unmade", reason=f"{NOT_BEGUN}: 27 s"
+                    )
                 elif self.busy is not None and self.busy(one):
                     yield replace(one, by="mpi", values=tuple(value / 3 for value in one.values))
                 else:
@@ -175,6 +181,13 @@ def test_ctrl_c_ends_what_was_started_and_keeps_what_was_measured(play: Play, tm
     assert done.exit_code == 130
     assert launcher.open == 0
     assert len(results.read(kept)[0]) == 5
+
+
+def test_what_does_not_begin_in_time_is_tried_once_more(play: Play) -> None:
+    done, launcher = play("--stage", "pairs", late={HOST})
+    assert (done.exit_code, "collectives: 0 failed, 0 unknown" in done.stdout) == (0, True), done.output
+    assert [len(groups) for groups in launcher.rounds] == [4, 1]
+    assert HOST in launcher.rounds[1][0].hosts
 
 
 def test_progress_tells_the_time_left(play: Play) -> None:
