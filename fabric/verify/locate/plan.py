@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from fabric.design.seats import Seating
 from fabric.verify.collectives.model import Measurement, Stage
 from fabric.verify.collectives.stages import Group
-from fabric.verify.locate.gates import Expected, Gate, judge
+from fabric.verify.locate.gates import Expected, Gate, judge, pooled
 from fabric.verify.locate.places import Places
 from fabric.verify.locate.plan_flows import flows
 from fabric.verify.locate.plan_round import Round
@@ -49,8 +49,9 @@ def next_round(
     places = seating if isinstance(seating, Places) else Places(seating)
     chosen = list(places.seats) if hosts is None else [host for host in hosts if host in places.seats]
     chosen = [host for host in chosen if hosts is not None or _deployed(places, host)]
-    judged, _ = judge(places, so_far, expected, gate or Gate())
-    made = Round(State(places, judged, chosen), test)
+    every, gate = list(so_far), gate or Gate()
+    judged, _ = judge(places, every, expected, gate)
+    made = Round(State(places, judged, chosen, lambda: judge(places, pooled(every), expected, gate)[0]), test)
     first = ("node" in stages and nodes(made)) or ("pairs" in stages and pairs(made))
     if not first:
         _follow(made, stages)

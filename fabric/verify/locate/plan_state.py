@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
@@ -15,12 +15,22 @@ Pair = frozenset[str]
 
 
 class State:
-    """Who met whom, and how it ended. Only hosts that were chosen are planned for; results of others are ignored."""
+    """Who met whom, and how it ended. Only hosts that were chosen are planned for; results of others are ignored.
 
-    def __init__(self, places: Places, judged: Iterable[Judged], hosts: Sequence[str]) -> None:
+    `pooled`: the same with repeated results as one, which is what `locate` explains; with more, the plan would end too early.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        judged: Iterable[Judged],
+        hosts: Sequence[str],
+        pooled: Callable[[], Sequence[Judged]] | None = None,
+    ) -> None:
         self.places = places
         self.hosts = hosts
         self.judged = list(judged)
+        self._pooled = pooled or (lambda: self.judged)
         self.met: dict[str, dict[str, list[Verdict]]] = {}
         """host -> partner -> verdicts of all rails together, or of as many as the uplinks between them carry."""
         self.by_rail: dict[str, dict[int, list[Verdict]]] = {}
@@ -123,7 +133,7 @@ class State:
 
     @cached_property
     def _case(self) -> Case:
-        return examine(self.places, self.judged)
+        return examine(self.places, self._pooled())
 
     @cached_property
     def lone_rails(self) -> list[tuple[str, str, tuple[int, ...]]]:
