@@ -16,8 +16,8 @@ LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=
 
-# One more than there are cores: a test in a lab waits for its switches a good part of its time.
-TEST_PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two more than there are cores: a test in a lab waits for its switches a good part of its time.
+TEST_PROCESSES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
 export PYTHON
 # Hundreds of `fabric` processes are started; each would compile what it imports again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 from fabric.targets.opensm.keys import upstream_keys
@@ -79,7 +80,25 @@ class FakeSm(FakeFboss):
         (folder / "keys").write_text("".join(f"{name} x\n" for name in upstream_keys()))
 
     def end(self) -> None:
-        """End what runs."""
+        """End what runs, also what a timer's command has begun and not written down yet: they are known by the folder in their environment."""
         self.end_timers()
-        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-            os.kill(int((self.folder / "sm").read_text()), signal.SIGKILL)
+        mine = f"FAKE={self.folder}\0".encode()
+        while running := [pid for pid in _processes() if mine in _environment(pid)]:
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+
+def _processes() -> list[int]:
+    return [
+        int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and int(entry.name) != os.getpid()
+    ]
+
+
+def _environment(pid: int) -> bytes:
+    """What a process was started with; nothing of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
