@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from fabric.lab.fboss import toolbox
+from fabric.lab.fboss.call import ask
 from fabric.lab.fboss.node import Node
 from tests.lab_unit.vfboss_box import make_node, tool
 
@@ -69,6 +71,32 @@ def test_without_a_toolbox_the_command_is_the_tool(box: Node, server: int) -> No
     kill(server)
     again = tool(box, "fboss2", "show", "product")
     assert (said.returncode, said.stdout) == (again.returncode, again.stdout)
+
+
+class Quick:
+    """A link to a toolbox that has done everything and is gone before the caller goes on."""
+
+    def __init__(self) -> None:
+        self.link, self.toolbox = socket.socketpair()
+
+    def sendmsg(self, *what: Any) -> int:
+        sent = self.link.sendmsg(*what)
+        _, descriptors, *_ = socket.recv_fds(self.toolbox, 1 << 17, 3)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self.toolbox.sendall(b"\7")
+        self.toolbox.close()
+        return sent
+
+    def sendall(self, data: bytes) -> None:
+        self.link.sendall(data)
+
+    def recv(self, size: int) -> bytes:
+        return self.link.recv(size)
+
+
+def test_a_tool_that_is_quick_is_not_run_twice(box: Node) -> None:
+    assert ask(cast("Any", Quick()), str(box.folder), "units", ["is-active", "wedge_agent"]) == 7
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")

@@ -157,6 +157,7 @@ def _become(words: Sequence[str], streams: Sequence[int]) -> NoReturn:
         code = 120
     except BaseException:
         traceback.print_exc()
-    with contextlib.suppress(OSError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):  # what was printed before an exit is said too
+        with contextlib.suppress(OSError):
+            stream.flush()
     os._exit(code if isinstance(code, int) else bool(code))
