@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -155,5 +156,5 @@ def _quicker(now: Asked, clock: Clock, sent: float) -> Change | None:
     return Change(f"algorithm {other.case.algorithm}: fewer steps, less latency", "algorithm", band(found))
 
 
-def _with(now: Asked, **changes: object) -> Asked:
-    return Asked(now.net, replace(now.case, **changes))  # type: ignore[arg-type]
+def _with(now: Asked, **changes: Any) -> Asked:
+    return Asked(now.net, replace(now.case, **changes))

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fabric.design.fabric import Fabric
 from fabric.design.load import SubnetCluster
 from fabric.design.seats import Seat, Seating, Trunk
 from fabric.errors import FabricError
@@ -75,7 +76,7 @@ def fib_net(seating: Seating, fibs: Mapping[str, Fib], *, strict: bool = True) -
     stranger = next((name for name in fibs if name not in known), None)
     if stranger is not None:
         raise FabricError(f"a forwarding table of {stranger!r}, which is no switch of {seating.name}")
-    plug = _Plug(seating)
+    plug = _Plug(seating, seating.cluster.fabric)
     classes = _Classes(plug, fibs)
     groups = classes.groups()
     store, put = SetStore(), Compressor(groups, len(plug.names))
@@ -98,8 +99,7 @@ def fib_net(seating: Seating, fibs: Mapping[str, Fib], *, strict: bool = True) -
 class _Plug:
     """Switches, NICs and trunks of a seating by number; channels by port and by the neighbour's address."""
 
-    def __init__(self, seating: Seating) -> None:
-        fabric = seating.cluster.fabric  # type: ignore[union-attr]
+    def __init__(self, seating: Seating, fabric: Fabric) -> None:
         live = [switch for switch in fabric.switches if switch.state != "planned"]
         switches = [switch for role in ROLES for switch in live if switch.role == role]
         self.names = [switch.name for switch in switches]

@@ -46,6 +46,13 @@ def test_two_zones_of_four(spec_file: Callable[..., Path], rates: tuple[float, f
     told(places, [Fault("zone", "", zone, rate) for zone, rate in zip((2, 4), rates, strict=True)], 7)
 
 
+@pytest.mark.parametrize("seed", [27, 71])
+def test_flows_over_one_way_end_no_search(spec_file: Callable[..., Path], seed: int) -> None:
+    """A pair and flows over one way: to `locate` a way between two hosts still, so the plan must ask on until the trunk is named."""
+    places = Places(load_seating(spec_file("lab", {f"backend.zones.{zone}.racks": 8 for zone in (0, 1)})))
+    told(places, draw(places, seed, 1, ("trunk",)), seed)
+
+
 def flow(hosts: tuple[str, str], speed: float) -> Measurement:
     return Measurement("paths", "path", hosts, (0,), values=(speed,))
 
