@@ -11,7 +11,7 @@ APT_PACKAGES := git make python3-venv
 LAB_PACKAGES := frr frr-pythontools lldpd openssh-server openssh-client iproute2 iputils-ping procps util-linux \
                 ibsim-utils opensm infiniband-diags \
                 debootstrap debian-archive-keyring systemd-container fuse3 bindfs slurmctld \
-                openmpi-bin chromium-headless-shell?
+                openmpi-bin chromium-headless-shell? python3-simgrid?
 
 # More arguments for pytest: make test PYTEST_ARGS="-k render"
 PYTEST_ARGS ?=
