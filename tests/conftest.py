@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,15 @@ from fabric.design.fabric import Fabric
 from fabric.spec.cluster import ClusterSpec
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(autouse=True)
+def umask_of_its_own() -> Iterator[None]:
+    """What a test sets, or a module of Ansible that it runs in this process, is not left to the next one."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

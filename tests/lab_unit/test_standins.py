@@ -88,7 +88,9 @@ def test_every_dependency_is_in_the_repository(fleet: HostFleet) -> None:
 
 @pytest.mark.lab
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb")
-def test_a_repository_as_apt_wants_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_repository_as_apt_wants_it(tmp_path: Path, umask: int) -> None:
+    os.umask(umask)
     deb = packages.Deb(
         "datacenter-gpu-manager-4-core", "1:4.5.2-1", "libc6", files={"usr/bin/dcgmi": ("#!/bin/sh\n", 0o755)}
     )
@@ -106,6 +108,7 @@ def test_a_repository_as_apt_wants_it(tmp_path: Path) -> None:
     ]
     listed = subprocess.run(["dpkg-deb", "-c", built], capture_output=True, text=True, check=True).stdout
     assert "-rwxr-xr-x root/root" in next(line for line in listed.splitlines() if line.endswith("dcgmi"))
+    assert all(line.startswith("drwxr-xr-x") for line in listed.splitlines() if line.endswith("/"))
 
 
 def test_nvidia_smi_answers_every_query_of_check_host(said: Callable[..., str]) -> None:

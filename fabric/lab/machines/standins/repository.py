@@ -49,6 +49,8 @@ def _package(tree: Path, deb: Deb, folder: Path) -> str:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
         place.chmod(mode)
+    for inner in (tree, *(place for place in tree.rglob("*") if place.is_dir())):
+        inner.chmod(0o755)  # whatever the umask is: dpkg-deb refuses others, and what is installed is for all
     built = folder / f"{deb.name}_{deb.version.rpartition(':')[2]}_all.deb"
     run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(tree), str(built)])
     data = built.read_bytes()
