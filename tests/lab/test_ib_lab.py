@@ -97,6 +97,19 @@ def _managers(lab: LabUnderTest) -> dict[str, dict[str, Any]]:
     return {item["host"]: item for item in lab.status()["managers"]}
 
 
+def _become(lab: LabUnderTest, *states: str) -> None:
+    """Wait until the subnet managers are in these states; else tell what they say, and the end of their logs."""
+
+    def states_now() -> list[str]:
+        return [item["state"] for item in _managers(lab).values()]
+
+    try:
+        wait_until(lambda: states_now() == list(states))
+    except AssertionError:
+        logs = [lab.cli("lab", "logs", lab.spec, host, "opensm").stdout[-1500:] for host in (MASTER, STANDBY)]
+        raise AssertionError(f"{states_now()} instead of {list(states)}", *logs) from None
+
+
 def _links(lab: LabUnderTest) -> set[str]:
     """Every link from both ends, by what does not move: GUID and port."""
     text = lab.seat("ibnetdiscover", "-p").stdout
@@ -171,12 +184,12 @@ def test_a_cut_cable_is_gone_and_comes_back(ib_lab: LabUnderTest) -> None:
 
 def test_an_sm_that_was_cut_off_finds_its_place_again(ib_lab: LabUnderTest) -> None:
     ib_lab.fault("cut", f"{MASTER} mlx5_0")
-    wait_until(lambda: [item["state"] for item in _managers(ib_lab).values()] == ["discovering", "master"])
+    _become(ib_lab, "discovering", "master")
     ib_lab.fault("restore")
     states = [item["answers"]["state"] for item in _managers(ib_lab).values()]
     assert sorted(states) == ["master", "standby"]
     ib_lab.cli("lab", "daemon", ib_lab.spec, "restart", MASTER, "opensm")
-    wait_until(lambda: [item["state"] for item in _managers(ib_lab).values()] == ["master", "standby"])
+    _become(ib_lab, "master", "standby")
 
 
 def test_a_swap_keeps_all_counts_and_crosses_two_cables(ib_lab: LabUnderTest) -> None:
@@ -222,7 +235,7 @@ def test_when_the_master_is_killed_the_standby_takes_over_and_lids_stay(ib_lab: 
     assert ib_lab.node(MASTER, "systemctl", "is-active", "opensm", check=False).stdout.strip() == "failed"
     assert _lids(ib_lab) == before
     ib_lab.fault("restore")
-    wait_until(lambda: [item["state"] for item in _managers(ib_lab).values()] == ["master", "standby"])
+    _become(ib_lab, "master", "standby")
     assert _lids(ib_lab) == before
 
 
