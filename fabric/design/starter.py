@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from fabric.design.ip import pow2
 from fabric.errors import FabricError
-from fabric.resources import resource
+from fabric.templating import environment
 
 GPUS_PER_HOST = 8
 HOSTS_PER_UNIT = 32  # NVIDIA DGX SuperPOD reference architecture
@@ -42,15 +40,12 @@ class RoceSize:
 
 def starter(kind: str, gpus: int, name: str) -> str:
     """The text of a starter spec; FabricError when so many GPUs cannot be built."""
-    environment = Environment(
-        loader=FileSystemLoader(resource("templates") / "starter"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, autoescape=False,  # noqa: S701 - YAML, not HTML
-    )  # fmt: skip
+    templates = environment("starter")
     if kind == "infiniband":
         hosts = -(-gpus // GPUS_PER_HOST)
         units = -(-hosts // HOSTS_PER_UNIT)
-        return environment.get_template("infiniband.yaml.j2").render(name=name, hosts=hosts, units=_units(units))
-    return environment.get_template("roce.yaml.j2").render(
+        return templates.get_template("infiniband.yaml.j2").render(name=name, hosts=hosts, units=_units(units))
+    return templates.get_template("roce.yaml.j2").render(
         name=name, size=roce_size(gpus), uplinks=UPLINKS, ctsw_uplinks=CTSW_UPLINKS
     )
 

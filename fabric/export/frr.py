@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fabric.design.fabric import Fabric
 from fabric.design.ip import fmt4, fmt6
 from fabric.design.model import Port, Prefix, Switch
-from fabric.resources import resource
+from fabric.templating import environment
 
 DAEMONS = "".join(
     [
@@ -61,19 +58,7 @@ class FrrView:
 
 def frr_config(fabric: Fabric, switch: Switch, names: dict[str, str]) -> str:
     """frr.conf of a switch; `names` is port name -> Linux name of its cabled ports."""
-    return _environment().get_template("frr.conf.j2").render(v=_view(fabric, switch, names))
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(resource("templates") / "containerlab"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - router configurations are no HTML
-    )
+    return environment("containerlab").get_template("frr.conf.j2").render(v=_view(fabric, switch, names))
 
 
 def _view(fabric: Fabric, switch: Switch, names: dict[str, str]) -> FrrView:

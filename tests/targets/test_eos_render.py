@@ -22,9 +22,10 @@ from fabric.spec.cluster import ClusterSpec
 from fabric.targets.base import Artifact
 from fabric.targets.eos import normalise, render, unsupported
 from fabric.targets.eos.defaults import HIDDEN
-from fabric.targets.eos.templates import MAIN, environment, render_text
+from fabric.targets.eos.templates import MAIN, render_text
 from fabric.targets.eos.view import device_view
 from fabric.targets.eos.view_ports import port_views
+from fabric.templating import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 EOS_RACK = {"rack_profiles": {"grand-teton": {"switch": "arista-7388x5", "nos": "eos", "uplinks": 18}}}
@@ -254,8 +255,8 @@ def test_template_error_names_device_place_and_near_names(
 
 
 def test_templates_are_found_and_compiled_once() -> None:
-    assert environment() is environment()
-    assert environment().get_template(MAIN) is environment().get_template(MAIN)
+    assert environment("eos") is environment("eos")
+    assert environment("eos").get_template(MAIN) is environment("eos").get_template(MAIN)
 
 
 REFUSED: dict[str, dict[str, Any]] = {

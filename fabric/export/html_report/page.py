@@ -7,11 +7,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from fabric.design.seats import Seating
@@ -19,6 +17,7 @@ from fabric.export.html_report.drawing import Drawing, draw
 from fabric.export.html_report.heat import Heat, heat
 from fabric.export.html_report.rails import Chart, rail_charts
 from fabric.resources import resource
+from fabric.templating import environment
 from fabric.verify.collectives.model import Measurement, Part
 from fabric.verify.finding import Counts, Finding, count
 from fabric.verify.history import Offender
@@ -91,19 +90,7 @@ class _View:
 
 def html_report(page: Page) -> str:
     """The whole file: styles, script and data are in it, and its policy forbids to load anything else. Everything from outside is escaped."""
-    return _environment().get_template("report.html.j2").render(v=_view(page))
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(resource("templates") / "report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-    )
+    return environment("report", html=True).get_template("report.html.j2").render(v=_view(page))
 
 
 def _view(page: Page) -> _View:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from fabric.export.prediction_page.case import case_view
 from fabric.export.prediction_page.curves import curves
 from fabric.predict.model import Prediction
 from fabric.resources import resource
+from fabric.templating import environment as jinja
 from fabric.words import counted, printable
 
 COLOURS: tuple[tuple[str, str], ...] = (
@@ -59,13 +60,6 @@ def template_text(name: str) -> str:
 @cache
 def environment() -> Environment:
     """The one environment of these templates: everything is escaped, nothing may be undefined."""
-    made = Environment(
-        loader=FileSystemLoader(resource("templates") / "predict"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-    )
+    made = jinja("predict", html=True)
     made.globals.update(colours=[light for light, _ in COLOURS], dashes=DASHES)
     return made

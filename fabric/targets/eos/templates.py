@@ -1,4 +1,4 @@
-"""The one jinja2 environment of the process, and template errors that say where and what."""
+"""The configuration text of a device from its templates, and template errors that say where and what."""
 
 from __future__ import annotations
 
@@ -6,36 +6,21 @@ import dataclasses
 import difflib
 import re
 import sys
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSyntaxError
+from jinja2 import Environment, TemplateSyntaxError
 
 from fabric.errors import FabricError
-from fabric.resources import resource
 from fabric.targets.eos.view import DeviceView
+from fabric.templating import environment
 
 MAIN = "startup-config.j2"
 
 
-@cache
-def environment() -> Environment:
-    """The environment; templates are compiled once a process. An undefined name is an error, never an empty text."""
-    return Environment(
-        loader=FileSystemLoader(resource("templates") / "eos"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        auto_reload=False,
-        autoescape=False,  # noqa: S701 - device configurations are no HTML; the spec refuses control characters
-    )
-
-
 def render_text(view: DeviceView, env: Environment | None = None) -> str:
     """The configuration text of a device; FabricError with device, template and line when a template fails."""
-    env = env or environment()
+    env = env or environment("eos")
     try:
         return env.get_template(MAIN).render(v=view)
     except FabricError:
