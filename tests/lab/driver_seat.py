@@ -36,7 +36,7 @@ class Seat:
         """A driver with a connection of its own, as a later run has it."""
         user = os.environ["FABRIC_USER"] if self.target == "eos" else "root"
         values: dict[str, Any] = {"host": self._address, "username": user, "key_file": os.environ["FABRIC_KEY_FILE"]}
-        values |= {"known_hosts": os.environ["FABRIC_STATE"] + "/known_hosts", "timeout_s": 20.0}
+        values |= {"known_hosts": os.environ["FABRIC_STATE"] + "/known_hosts", "timeout_s": 60.0}
         return open_device(DeviceRef(self.name, "switch", self.target), "any", Login(**(values | changes)), bytes)
 
     def read(self) -> Files:

@@ -122,6 +122,6 @@ class SshServer:
             "port": self.port,
             "password": PASSWORD,
             "known_hosts": self.known_hosts(folder),
-            "timeout_s": 5.0,
+            "timeout_s": 60.0,
         }
         return Login(**(values | changes))
