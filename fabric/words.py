@@ -16,6 +16,11 @@ def verb(number: int, one: str, many: str) -> str:
     return one if number == 1 else many
 
 
+def once(name: str, reason: str) -> str:
+    """`name: reason`, or the reason alone where it begins with the name, as what a connection says does."""
+    return reason if reason.startswith((f"{name}:", f"{name} ")) else f"{name}: {reason}"
+
+
 def printable(text: str) -> str:
     """The text as one line that moves no cursor: what is not printable is written as its escape, a line feed too."""
     if text.isprintable():

@@ -10,7 +10,7 @@ import pytest
 import fabric
 from fabric.change.events import RunStarted
 from fabric.cli.progress import Lines
-from fabric.words import counted, verb
+from fabric.words import counted, once, verb
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,14 @@ def test_counted(number: int, nouns: tuple[str, ...], text: str) -> None:
 @pytest.mark.parametrize(("number", "text"), [(0, "are"), (1, "is"), (2, "are")])
 def test_verb(number: int, text: str) -> None:
     assert verb(number, "is", "are") == text
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [("lost", "a1: lost"), ("a1: lost", "a1: lost"), ("a1 (10.0.0.1:22): lost", "a1 (10.0.0.1:22): lost"), ("a11: lost", "a1: a11: lost")],
+)  # fmt: skip
+def test_a_name_is_said_once(reason: str, text: str) -> None:
+    assert once("a1", reason) == text
 
 
 @pytest.mark.parametrize(

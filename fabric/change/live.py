@@ -12,6 +12,7 @@ from fabric.change.pool import Progress
 from fabric.errors import FabricError
 from fabric.targets.base import DeviceRef, RenderJob
 from fabric.targets.device import Device, DeviceError, Pending, Staged
+from fabric.words import once
 
 NAME = "the live devices"
 READ_S = 120.0
@@ -120,9 +121,10 @@ def _unpacked(content: bytes | None) -> bytes | None:
     return None if content is None else zlib.decompress(content)
 
 
-def require_all(failed: dict[str, str]) -> None:
-    """Raises FabricError when a device could not be read: `--strict`."""
+def require_all(failed: dict[str, str], asked: int = 2) -> None:
+    """Raises FabricError when a device could not be read: `--strict`. `asked`: how many were, which a hint about others depends on."""
     if failed:
         name, why = next(iter(sorted(failed.items())))
-        more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
-        raise FabricError(f"could not read {name}{more}: {why}", hint="without --strict the others are planned")
+        more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+        others = "without --strict the others are planned" if asked > 1 else None
+        raise FabricError(f"could not read {once(name, why)}{more}", hint=others)

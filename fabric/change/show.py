@@ -9,7 +9,7 @@ from typing import Literal
 from fabric.change.abstract import Collapsed
 from fabric.change.names import compress_names
 from fabric.change.plan import DeviceKind, FileChange, Group, Plan
-from fabric.words import counted
+from fabric.words import counted, once
 
 Detail = Literal["groups", "summary", "full"]
 
@@ -33,7 +33,7 @@ def show_plan(plan: Plan, detail: Detail = "groups", limit: int | None = None) -
     yield _headline(plan)
     for device in plan.devices:
         if device.kind == "unknown":
-            yield f"could not read {device.name}: {device.note}"
+            yield f"could not read {once(device.name, device.note)}"
     if detail == "full" and plan.full:
         for device in plan.devices:
             if device.kind not in ("same", "unknown"):

@@ -43,6 +43,10 @@ _REFUSED = frozenset(
         *("ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EADDRINUSE"),
     )
 )
+_HELP: tuple[type[Exception], ...] = tuple(
+    found for found in (getattr(click.exceptions, "NoArgsIsHelpError", None),) if found is not None
+)
+"""How click, from 8.2, tells that a group was called without a command: as an error whose message is the help."""
 _MASKED_NAME = r"(?:password|passwd|passphrase|secret|token|community|psk|api[_-]?key|private[_-]?key)[\w-]{0,40}"
 _SECRET_OPTION = re.compile(rf"--?[\w-]*{_MASKED_NAME}\Z", re.IGNORECASE)
 _SECRET_VALUE = re.compile(rf"({_MASKED_NAME}[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)", re.IGNORECASE)
@@ -102,9 +106,13 @@ def _invoke(cli: click.Command, args: list[str]) -> int:
     try:
         result = cli.main(args=args, prog_name="fabric", standalone_mode=False)
     except click.UsageError as error:
-        # click exits 2, which in our contract means "there is something to see"
-        error.show()
-        return FAILED
+        if isinstance(error, _HELP):
+            error.show()
+            return FAILED
+        # click exits 2, which in our contract means "there is something to see", and says it on three lines and more
+        from fabric.cli.usage import usage_error  # only a mistake pays for its imports
+
+        return _say_error(*usage_error(error))
     except click.ClickException as error:
         return _say_error(error.format_message(), None)
     except click.Abort as error:

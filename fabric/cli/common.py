@@ -1,4 +1,4 @@
-"""What several commands share: the spec argument, tables, JSON, CSV."""
+"""What several commands share: the spec, as an argument and as an option, tables, JSON, CSV."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,9 +18,67 @@ from fabric.words import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-spec_argument: Callable[[F], F] = click.argument(
-    "spec", envvar="FABRIC_SPEC", default="cluster.yaml", type=click.Path(path_type=Path)
+_NAMED = "fabric.cli.common.spec"
+
+
+def _keep_named(context: click.Context, _: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        context.meta[_NAMED] = value
+
+
+def _argument_or_named(context: click.Context, param: click.Parameter, value: Path) -> Path:
+    named: Path | None = context.meta.get(_NAMED)
+    if named is None:
+        return value
+    if context.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"The spec is given twice: {value}, and {named} by --spec.", context)
+    return named
+
+
+# Eager, so that it is read before the argument whatever their order. Not exposed: a command sees one spec, however it was named.
+named_spec_option: Callable[[F], F] = click.option(
+    "-s",
+    "--spec",
+    "named_spec",
+    type=click.Path(path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_keep_named,
+    help="SPEC as an option, as `fabric show` takes it.",
 )
+_positional_spec: Callable[[F], F] = click.argument(
+    "spec",
+    envvar="FABRIC_SPEC",
+    default="cluster.yaml",
+    type=click.Path(path_type=Path),
+    callback=_argument_or_named,
+)
+
+
+def spec_argument(command: F) -> F:
+    """SPEC, an argument or `-s`: else the file that FABRIC_SPEC names, else cluster.yaml."""
+    return _positional_spec(named_spec_option(command))
+
+
+def named_spec() -> Path | None:
+    """The spec that `--spec` names."""
+    named: Path | None = click.get_current_context().meta.get(_NAMED)
+    return named
+
+
+def spec_and_files(words: Sequence[Path]) -> tuple[Path, tuple[Path, ...]]:
+    """Spec and files of a command that takes [SPEC] FILE...: the first word is the spec when it ends in .yaml or .yml.
+
+    `-s` leaves no doubt. Where there is no default to fall back to, the first of several words is the spec whatever its name.
+    """
+    if (named := named_spec()) is not None:
+        return named, tuple(words)
+    default = Path(os.environ.get("FABRIC_SPEC") or "cluster.yaml")
+    if words and (words[0].suffix in (".yaml", ".yml") or (len(words) > 1 and not default.exists())):
+        return words[0], tuple(words[1:])
+    return default, tuple(words)
+
+
 spec_option: Callable[[F], F] = click.option(
     "-s",
     "--spec",

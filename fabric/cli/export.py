@@ -9,6 +9,7 @@ import click
 
 from fabric.cli import export_ib, export_jobs, export_slurm
 from fabric.cli.common import json_option, spec_argument
+from fabric.errors import FabricError
 from fabric.words import counted
 
 SCHEMA = "fabric.export/1"
@@ -46,7 +47,13 @@ def containerlab_command(
     from fabric.export.containerlab import Images, containerlab
     from fabric.targets import render_devices
 
-    job = render_devices(load_spec(spec), None)
+    loaded = load_spec(spec)
+    if loaded.value.backend.kind != "roce":
+        raise FabricError(
+            f"{spec}: backend.kind is infiniband; this form is for RoCE only",
+            hint="of InfiniBand: fabric export ibsim, ibnetdiscover, topo, ndt, infragraph, kueue, slurm, topograph",
+        )
+    job = render_devices(loaded, None)
     default = Images()
     frr = frr_image or default.frr
     images = Images(ceos_image or default.ceos, frr, host_image or frr)

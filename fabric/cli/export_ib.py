@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fabric.cli.common import json_option, spec_argument
+from fabric.errors import FabricError
 from fabric.words import counted
 
 if TYPE_CHECKING:
@@ -95,9 +96,15 @@ def ibnetdiscover(*, spec: Path, out: Path, as_json: bool) -> None:
 
 
 def _subnet(spec: Path) -> Subnet:
-    from fabric.design.load import load_subnet
+    from fabric.design.load import load_spec, subnet_of
 
-    return load_subnet(spec).subnet
+    loaded = load_spec(spec)
+    if loaded.value.backend.kind != "infiniband":
+        raise FabricError(
+            f"{spec}: backend.kind is roce; this form is for InfiniBand only",
+            hint="of RoCE: fabric export containerlab, infragraph, kueue, slurm, topograph",
+        )
+    return subnet_of(loaded).subnet
 
 
 def write_files(out: Path, files: Mapping[Path, bytes], as_json: bool) -> None:

@@ -21,10 +21,11 @@ from fabric.cli.common import json_option, spec_option
 from fabric.cli.conclude import history_option, junit_option
 from fabric.cli.live import state_option
 from fabric.errors import FabricError
-from fabric.words import printable
+from fabric.words import counted, printable, verb
 
 if TYPE_CHECKING:
     from fabric.design.seats import Seating
+    from fabric.verify.flight_recorder.model import Analysis
     from fabric.verify.flight_recorder.place import Placed
 
 _UNPLACED = "note: no rank is placed: give --ranks (a rank file, Slurm's variables, torchrun or NCCL logs)"
@@ -93,8 +94,8 @@ def flight_recorder(
             click.echo(json.dumps(document, ensure_ascii=False))
         else:
             _print(report.lines(analysis, found, full=want.full))
-            if not placed and located:
-                click.echo(_UNPLACED)
+            if note := _unplaced(analysis, placed):
+                click.echo(note)
 
     outcome = outcome_of(seating.name if seating else "", located, found)
     want = replace(want, history=want.history and named)
@@ -105,6 +106,20 @@ def _print(lines: Iterable[str]) -> None:
     colours = {"FAIL": "red", "unknown": "yellow", "WARNING:": "yellow"}
     for line in lines:
         click.secho(printable(line), fg=colours.get(line.partition(" ")[0]))
+
+
+def _unplaced(analysis: Analysis, placed: Mapping[int, Placed]) -> str:
+    """A line about the ranks at fault whose place nobody told; empty when there are none."""
+    from fabric.verify.flight_recorder.spans import spans
+
+    lost = {rank for culprit in analysis.culprits for rank in culprit.ranks} - set(placed)
+    if not lost:
+        return ""
+    if not placed:
+        return _UNPLACED
+    known = sum(rank < analysis.world for rank in placed)
+    where = f"{verb(len(lost), 'rank', 'ranks')} {spans(lost)} {verb(len(lost), 'has', 'have')} no place"
+    return f"note: {where}: --ranks and the folders of the dumps tell that of {known:,} of {counted(analysis.world, 'rank')}"
 
 
 def _given(context: click.Context) -> bool:

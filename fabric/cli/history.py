@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fabric.cli.common import json_option, print_json, print_table
+from fabric.cli.common import json_option, named_spec, named_spec_option, print_json, print_table
 from fabric.cli.history_forms import offender_data, run_data, since_data, since_lines, story_data, story_lines
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 @click.command("history")
 @click.argument("words", nargs=-1, metavar="[SPEC] [HOST|PORT|CABLE]")
+@named_spec_option
 @state_option
 @click.option("--lemons", is_flag=True, help="Repeat offenders: what was faulty, was well again, and came back.")
 @click.option("--since-good", is_flag=True, help="What changed since the last good run of each kind.")
@@ -87,6 +88,10 @@ def _spec_and_name(words: Sequence[str]) -> tuple[Path, str | None]:
         raise FabricError(
             "history takes a spec and one name", hint="quote a cable: 'z01-rtsw001:eth2/1/1 <-> z01-r001-h1:eth1'"
         )
+    if (named := named_spec()) is not None:
+        if len(words) > 1:
+            raise FabricError("history takes one name", hint="the spec is given by --spec already")
+        return named, words[0] if words else None
     default = Path(os.environ.get("FABRIC_SPEC") or "cluster.yaml")
     if not words:
         return default, None
@@ -167,7 +172,7 @@ def _since(kept: History, folder: Path, *, as_json: bool) -> int:
         for since, runs in zip(found, applied, strict=True):
             for line in since_lines(since, runs):
                 click.echo(printable(line))
-    return 0 if all(since.last.good for since in found) else 2
+    return 2 if any(since.last.failed for since in found) else 0
 
 
 def _applied(folder: Path, since: Since) -> list[str]:

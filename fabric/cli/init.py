@@ -54,9 +54,23 @@ def init(*, kind: str, gpus: int, name: str, out: Path) -> None:
     if str(out) == "-":
         click.echo(text, nl=False)
         return
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise FabricError(f"{out} exists and is left as it is", hint="choose another with -o") from None
+    _write_new(out, text)
     click.echo(f"wrote {out}; next: fabric check {out}")
+
+
+def _write_new(path: Path, text: str) -> None:
+    """A file that was not there: all of it, or none is left for the next try to stumble over."""
+    from fabric.change.files import cannot
+
+    try:
+        file = path.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise FabricError(f"{path} exists and is left as it is", hint="choose another with -o") from None
+    except OSError as error:
+        raise cannot("write", path, error) from error
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise cannot("write", path, error) from error

@@ -159,7 +159,7 @@ class Live:
                 record_cleared(dead[device, token], device, SystemClock())
                 click.echo(f"{device}: what run {dead[device, token].id} had left staged on it is removed", err=True)
         if strict:
-            require_all(failed)
+            require_all(failed, len(self.only))
         made = make_plan(
             self.job, source, only=self.only, extras=False, full=full, workers=workers, progress=progress("planned")
         )

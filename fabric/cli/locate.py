@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fabric.cli.common import json_option, print_json
+from fabric.cli.common import json_option, named_spec_option, print_json, spec_and_files
+from fabric.errors import FabricError
 from fabric.words import counted, printable
 
 if TYPE_CHECKING:
@@ -26,16 +27,16 @@ SHOWN = 3
 
 
 @click.command("locate")
-@click.argument("spec", type=click.Path(path_type=Path))
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="[SPEC] RESULTS...")
+@named_spec_option
 @json_option
 @click.option("--full", is_flag=True, help="Show all evidence and all hosts concerned.")
 @click.pass_context
-def locate(context: click.Context, /, spec: Path, results: tuple[Path, ...], *, as_json: bool, full: bool) -> None:
+def locate(context: click.Context, /, words: tuple[Path, ...], *, as_json: bool, full: bool) -> None:
     """Name the faulty part: from RESULTS, files of measurements, outputs and logs, and from who is cabled to what in SPEC.
 
     RESULTS are files that `fabric validate collectives --results` wrote, and outputs of nccl-tests, perftest and DCGM, and NCCL's logs;
-    what each is shows in its content. Nothing is measured and no device is asked.
+    what each is shows in its content. Nothing is measured and no device is asked. SPEC ends in .yaml or .yml (else: --spec).
 
     Exit codes: 2 a fault is named, 0 none, 1 nothing could be judged.
     """
@@ -45,6 +46,9 @@ def locate(context: click.Context, /, spec: Path, results: tuple[Path, ...], *, 
     from fabric.verify.locate.gates import Gate, judge
     from fabric.verify.locate.places import Places
 
+    spec, results = spec_and_files(words)
+    if not results:
+        raise FabricError("there are no files of results", hint="fabric locate [SPEC] RESULTS...")
     places = Places(load_seating(spec))
     measurements, clues = read_all(results, places.seating)
     expected = _expected(places.seating)

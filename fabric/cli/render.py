@@ -42,13 +42,18 @@ def render(
 def said(report: TreeReport, out: Path, seconds: float) -> str:
     """What was done, in one or two lines."""
     line = (
-        f"wrote {counted(report.written, 'file')} for {counted(report.devices, 'device')} to {out} ({report.size / 1e6:,.1f} MB in all), "
+        f"wrote {counted(report.written, 'file')} for {counted(report.devices, 'device')} to {out} ({_size(report.size)} in all), "
         f"{report.unchanged:,} unchanged, {report.removed:,} removed in {seconds:.1f} s"
     )
     if not report.unmanaged:
         return line
     more = f", ... and {len(report.unmanaged) - _NAMED:,} more" if len(report.unmanaged) > _NAMED else ""
     return f"{line}\nnot ours, left alone: {', '.join(map(printable, report.unmanaged[:_NAMED]))}{more}"
+
+
+def _size(count: int) -> str:
+    """`121.3 MB`, `45.1 kB`: never 0.0 of what is there."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count / 1e3:,.1f} kB"
 
 
 def _document(report: TreeReport, out: Path, seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fabric.cli.common import json_option, print_json
+from fabric.cli.common import json_option, named_spec_option, print_json, spec_and_files
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
 from fabric.words import counted
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("spec", type=click.Path(path_type=Path))
-@click.argument("results", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, type=click.Path(path_type=Path), metavar="[SPEC] [RESULTS]...")
+@named_spec_option
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The page."
 )
@@ -36,8 +36,7 @@ def report(
     context: click.Context,
     /,
     *,
-    spec: Path,
-    results: tuple[Path, ...],
+    words: tuple[Path, ...],
     out: Path,
     run: str | None,
     state: Path | None,
@@ -47,6 +46,7 @@ def report(
 
     RESULTS: files of `fabric validate collectives --results`, outputs of nccl-tests, perftest, DCGM and NCCL's logs, and documents of
     `fabric validate --json` and `fabric flight-recorder --json`. Without any: the last run of every check in the history.
+    SPEC ends in .yaml or .yml (else: --spec).
 
     Exit codes: 2 something in it is wrong, 0 nothing, 1 there was nothing to write.
     """
@@ -55,6 +55,7 @@ def report(
     from fabric.verify.finding import count
     from fabric.verify.history import history_file
 
+    spec, results = spec_and_files(words)
     if results and run is not None:
         raise FabricError("--run is a run of the history, and files of results are given too", hint="one of the two")
     seating = load_seating(spec)
@@ -72,7 +73,9 @@ def report(
         made = {"file": str(out), "bytes": size, "sources": found.sources}
         print_json("fabric.report/1", {**made, **body, "measurements": len(found.measurements)})
     else:
-        click.echo(f"{out}: {counted(counts.failed, 'fault')}, {counted(len(found.measurements), 'measurement')}")
+        unknown = f", {counts.unknown:,} unknown" if counts.unknown else ""
+        measured = counted(len(found.measurements), "measurement")
+        click.echo(f"{out}: {counted(counts.failed, 'fault')}{unknown}, {measured}")
     context.exit(2 if counts.failed else 0)
 
 

@@ -62,6 +62,15 @@ _OF_HOSTS = {
     "mounts": "Storage mounts; with DEVICE what these hosts mount from where.",
 }  # fmt: skip
 
+_INSTEAD = {
+    "switches": "fabric show devices has the switches",
+    "hcas": "fabric show nics has the NICs, fabric show links their cables",
+    "cages": "fabric show links has the ports",
+    "partitions": "partitions are InfiniBand's; fabric show addresses has what there is instead",
+    "addresses": "fabric show hcas has GUIDs; LIDs are the subnet manager's",
+}
+"""Where to look for what the other kind of network has a table of."""
+
 
 def _add(name: str, text: str) -> None:
     @show.command(name, help=text)
@@ -129,7 +138,7 @@ def _of_fabric(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -
     from fabric.design.load import design_loaded
 
     if not hasattr(tables, name):
-        raise FabricError(f"{loaded.path}: a RoCE cluster has no table of {name}")
+        raise FabricError(f"{loaded.path}: a RoCE cluster has no table of {name}", hint=_INSTEAD.get(name))
     fabric = design_loaded(loaded).fabric
     make: Callable[[Fabric, frozenset[str] | None], Table] = getattr(tables, name)
     return make(fabric, _chosen([*fabric.by_name, *(host.name for host in fabric.hosts())], devices))
@@ -140,7 +149,7 @@ def _of_subnet(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) -
     from fabric.design.load import subnet_of
 
     if not hasattr(tables, name):
-        raise FabricError(f"{loaded.path}: an InfiniBand cluster has no table of {name}")
+        raise FabricError(f"{loaded.path}: an InfiniBand cluster has no table of {name}", hint=_INSTEAD.get(name))
     subnet = subnet_of(loaded).subnet
     make: Callable[[Subnet, frozenset[str] | None], Table] = getattr(tables, name)
     hosts = dict.fromkeys(hca.host for hca in subnet.hcas)

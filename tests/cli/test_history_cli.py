@@ -12,6 +12,7 @@ from click.testing import Result
 
 import fabric.cli.live
 from fabric.verify.history import History, history_file
+from fabric.verify.outcome import Outcome
 from tests.verify.history.kept import finding, keep, outcome
 from tests.verify.simulated import Simulated, converge
 from tests.verify.test_runner import LAB, FakeDevice
@@ -106,6 +107,17 @@ def test_what_is_told(
     assert data.exit_code == code
     assert str(json.loads(data.stdout)["schema"]).startswith("fabric.history.")
     golden(f"history/{name}.json", data.stdout.replace(str(kept[0].parent), "DIR"))
+
+
+def test_what_nobody_could_see_is_told_and_no_fault(spec_file: Callable[..., Path], fabric_cli: Cli) -> None:
+    spec = spec_file()
+    silent = finding("read.device", "z01-rtsw002", "unknown", measured="no answer")
+    keep(history_file(spec.parent / ".fabric", "lab"), 1, Outcome("lab", ("cabling",), (silent,)))
+    since = fabric_cli("history", spec, "--since-good")
+    assert (since.exit_code, "unknown read.device: z01-rtsw002: no answer" in since.stdout) == (0, True)
+    page = spec.parent / "page.html"
+    made = fabric_cli("report", spec, "-o", page)
+    assert (made.exit_code, made.stdout) == (0, f"{page}: 0 faults, 1 unknown, 0 measurements\n")
 
 
 def test_the_spec_may_be_left_out(kept: tuple[Path, Path], fabric_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

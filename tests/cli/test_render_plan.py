@@ -71,7 +71,7 @@ def plan(*arguments: str, **options: str) -> Result:
 def test_render_says_what_it_did(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     said = re.sub(r"[\d.]+ s\n", "T s\n", render("9000", "-o", out).output)
-    assert said == f"wrote 3 files for 3 devices to {out} (0.0 kB in all), 0 unchanged, 0 removed in T s\n"
+    assert said == f"wrote 3 files for 3 devices to {out} (0.1 kB in all), 0 unchanged, 0 removed in T s\n"
     for name in "abcdefg":
         (tmp_path / "out" / name).write_text("")
     done = render("9214", "-o", out, "--device", "rtsw*", "--json")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +101,22 @@ def test_init_writes_what_check_takes(kind: str, gpus: int, fabric_cli: Callable
         1,
         f"error: {path} exists and is left as it is (hint: choose another with -o)\n",
     )
+
+
+def test_init_leaves_nothing_of_a_file_that_did_not_fit(fabric_cli: Callable[..., Result], tmp_path: Path) -> None:
+    assert (
+        fabric_cli("init", "-o", "-").exit_code == 0
+    )  # all that it imports is there: no byte code is written under the limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        made = fabric_cli("init", "-o", tmp_path / "cluster.yaml")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert (made.exit_code, made.stderr.startswith(f"error: cannot write {tmp_path}/cluster.yaml: ")) == (1, True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_init_golden(fabric_cli: Callable[..., Result], golden: Callable[[str, str], None]) -> None:

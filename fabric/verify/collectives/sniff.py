@@ -51,6 +51,14 @@ def read_results(path: Path, *, seating: Seating | None = None, stage: Stage | N
     `seating` turns addresses into hosts and rails. `stage` is that of collectives; else it follows from the hosts. `host`: whose
     file it is, where its content does not say so; else the host's name in the file's name.
     """
+    try:
+        return _read(path, seating, stage, host)
+    except FabricError as error:  # `source` is the bare name, as reports have it: here it must be found
+        rest = error.message.removeprefix(f"{path.name}:")
+        raise error if rest == error.message else FabricError(f"{path}:{rest}", hint=error.hint) from None
+
+
+def _read(path: Path, seating: Seating | None, stage: Stage | None, host: str) -> Results:
     source = path.name
     text = _text(path)
     if text is None:
@@ -122,7 +130,7 @@ def _text(path: Path) -> str | None:
     except OSError as error:
         raise FabricError(f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from None
     if not data.strip():
-        raise FabricError(f"{path}: empty")
+        raise FabricError(f"{path}: the file is empty")
     if b"\0" in data:
         raise FabricError(f"{path.name}: not a file of results that is known", hint=HINT)
     return data.decode("utf-8", "replace") if len(data) <= MAX_FILE else None

@@ -107,7 +107,10 @@ def _read(file: Path, hosts: Collection[str]) -> dict[int, Spot]:
 
 def _head(file: Path) -> str:
     with file.open(encoding="utf-8", errors="replace") as text:
-        return text.read(256)
+        head = text.read(256)
+    if "\0" in head:  # else all of it is read, which may take long
+        raise FabricError("is no text", hint="a rank file, Slurm's variables, a torchrun or NCCL log")
+    return head
 
 
 def _lines(file: Path) -> Iterator[str]:
@@ -162,7 +165,9 @@ def _of_json(file: Path) -> dict[int, Spot]:
         raise FabricError(f"a rank file may be {_FILE >> 20} MiB")
     try:
         data = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise FabricError("is nested deeper than any rank file") from error
+    except ValueError as error:
         raise FabricError(f"is no JSON: {str(error)[:80]}") from error
     found: dict[int, Spot] = {}
     for key, value in data.items():
