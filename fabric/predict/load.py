@@ -74,19 +74,15 @@ def loads(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None)
         return spread(ready)
     if policy.kind == "pinned" and plan is None:
         raise FabricError("pinned paths need the path plan of a controller")
-    total = ready.fixed.copy()
+    many = ready.net.channels
+    found: Floats | Ints = np.zeros(many) if ready.even is None else np.zeros(many, dtype=np.int64)
     for part, times, keys in _batches(ready, policy, seed):
         whole = part.tiled(times)
         pins = None if plan is None else np.tile(plan.choice[:, part.flow], (1, times))
         weights = None if ready.even is not None else ready.weight[whole.flow] / policy.paths
         for places, channel in walk(ready.net, whole, keys, policy, seed, pins):
-            _add(
-                total,
-                channel,
-                ready.even,
-                policy.paths,
-                weights if places is None or weights is None else weights[places],
-            )
+            _add(found, channel, weights if places is None or weights is None else weights[places])
+    total: Floats = ready.fixed + found * (1.0 if ready.even is None else ready.even / policy.paths)
     return total
 
 
@@ -126,14 +122,11 @@ def paths(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None)
             yield subflow[mine], whole.flow[mine], channel
 
 
-def _add(total: Floats, channel: Ints, even: float | None, paths_: int, weights: Floats | None) -> None:
-    """Adds the subflows of a step. They are of one tier mostly, whose channels stand side by side."""
+def _add(total: Floats | Ints, channel: Ints, weights: Floats | None) -> None:
+    """Adds the subflows of a step; without weights, counts them. They are of one tier mostly, whose channels stand side by side."""
     low, high = int(channel.min()), int(channel.max()) + 1
     place = channel - low
-    if even is None:
-        total[low:high] += np.bincount(place, weights, high - low)
-    else:
-        total[low:high] += np.bincount(place, minlength=high - low) * (even / paths_)
+    total[low:high] += np.bincount(place, weights, high - low)
 
 
 def _batches(ready: Flows, policy: HashPolicy, seed: int) -> Iterator[tuple[Part, int, Words]]:

@@ -99,6 +99,12 @@ class Net:
         return (self.tables.start << self.SIZE_BITS) | self.tables.size
 
     @cached_property
+    def packed_table(self) -> Ints:
+        """`packed` of the set of each switch for each block, flat; below 0 as in the tables."""
+        table = self.tables.table
+        return np.where(table < 0, table, self.packed[np.maximum(table, 0)]).ravel()
+
+    @cached_property
     def target_of_member(self) -> Ints:
         """Where each member leads."""
         return self.target[self.tables.members]

@@ -22,14 +22,17 @@ from fabric.predict.net import Floats, Ints, Net, norm
 T = TypeVar("T")
 WORKERS = 2
 """Threads: numpy lets the other one run while it works, and the machines that this is asked on have two cores."""
+KEPT = 1 << 24
+"""Loads of channels that are kept at most where the order differs from seed to seed: 128 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A phase ready to be walked, on one rank order."""
+    """A phase ready to be walked, on one rank order. `key`: the seed of the order (-1: it has none), and its place among the phases."""
 
     phase: patterns.Phase
     ready: Flows
+    key: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class Asked:
     net: Net
     case: Case
     _kept: dict[int, tuple[patterns.Pattern, Ints, tuple[Step, ...]]] = field(default_factory=dict)
-    _even: dict[int, Floats] = field(default_factory=dict)
-    _plans: dict[int, Plan] = field(default_factory=dict)
+    _even: dict[tuple[int, int], Floats] = field(default_factory=dict)
+    _plans: dict[tuple[int, int], Plan] = field(default_factory=dict)
 
     @property
     def shuffled(self) -> bool:
@@ -66,8 +69,11 @@ class Asked:
         if key not in self._kept:
             order = self.order(seed)
             made = patterns.pattern(self.case, order, self.net.rails)
-            ready = tuple(Step(one, flows(self.net, one.src, one.dst, one.weight)) for one in made.phases)
-            if self.shuffled:
+            ready = tuple(
+                Step(one, flows(self.net, one.src, one.dst, one.weight), (key, place))
+                for place, one in enumerate(made.phases)
+            )
+            if key > 0 or (self.shuffled and len(ready) > 1):  # seed 0 is asked for again and again
                 return made, order, ready
             self._kept[key] = made, order, ready
         return self._kept[key]
@@ -93,13 +99,14 @@ class Asked:
         """Load of each channel when every switch balances perfectly."""
         return self._once(self._even, step, lambda: spread(step.ready))
 
-    def _once(self, kept: dict[int, T], step: Step, make: Callable[[], T]) -> T:
-        """What is made once of a phase whose order is fixed, so that it lives as long as this does."""
-        if self.shuffled:
-            return make()
-        if id(step) not in kept:
-            kept[id(step)] = make()
-        return kept[id(step)]
+    def _once(self, kept: dict[tuple[int, int], T], step: Step, make: Callable[[], T]) -> T:
+        """What is made once of a phase: always where the order is fixed, else while it is not too much."""
+        found = kept.get(step.key)
+        if found is None:
+            found = make()
+            if not self.shuffled or (len(kept) + 1) * self.net.channels <= KEPT:
+                kept[step.key] = found
+        return found
 
     def hashes(self, policy: HashPolicy) -> bool:
         """Whether flows choose by hash: not where a switch has one way to each NIC, as InfiniBand's tables give."""

@@ -72,7 +72,7 @@ def walk(
     at, block, place, home, group, packed = part.leaf, part.block, part.place, part.home, part.group, part.first
     for hop in range(MOST_HOPS):
         if hop:
-            packed = net.packed.take(_sets(net, at, block, place))
+            packed = _packed(net, at, block, place)
         member = _members(net, at, group, keys, packed, policy, seed)
         if pins is not None and hop < pins.shape[0]:
             member = _pinned(pins[hop] if places is None else pins[hop, places], packed, member)
@@ -90,16 +90,18 @@ def walk(
     raise loop_error(net, int(group[0]), int(at[0]))
 
 
-def _sets(net: Net, at: Ints, block: Ints, place: Ints) -> npt.NDArray[np.int32]:
-    """`Net.look_up`, without questions."""
-    tables = net.tables
-    found: npt.NDArray[np.int32] = tables.table.ravel().take(at * tables.table.shape[1] + block)
+def _packed(net: Net, at: Ints, block: Ints, place: Ints) -> Ints:
+    """The sets of `Net.look_up` as `Net.packed` has them, without questions."""
+    index = at * net.tables.table.shape[1]
+    index += block
+    found: Ints = net.packed_table.take(index)
     if int(found.min()) < 0:
         if int(found.max()) < 0:
-            found = tables.dense.take(place - 1 - found)
+            found = net.packed.take(net.tables.dense.take(place - 1 - found))
         else:
             dense = np.flatnonzero(found < 0)
-            found[dense] = tables.dense.take(place.take(dense) - 1 - found.take(dense))
+            single = net.tables.dense.take(place.take(dense) - 1 - found.take(dense))
+            found[dense] = net.packed.take(single)
     return found
 
 
