@@ -177,7 +177,7 @@ def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["failures"]:
         found["failures"] = tuple(dict.fromkeys(options["failures"]))
     if options["same_seed"]:
-        found["seed_per_tier"] = False
+        found.update(seed_per_tier=False, seed_groups=())
     if options["job"] is None:
         if options["placement"] == "given":
             raise FabricError("--placement given needs --job", hint="a file with the hosts in rank order")

@@ -8,6 +8,7 @@ from itertools import combinations
 from math import gcd
 
 from fabric.catalog import catalog
+from fabric.design.alike import hashing_alike
 from fabric.design.fabric import Fabric, matches
 from fabric.design.figures import Figures, figures
 from fabric.design.fit_settings import needed_ecmp
@@ -38,7 +39,7 @@ def warnings(fabric: Fabric) -> list[Remark]:
 
 def _polarisation(fabric: Fabric) -> Iterator[Remark]:
     """Neighbouring tiers that hash alike over group sizes with a common divisor choose the same member again."""
-    backend, seeds = fabric.spec.roce, fabric.spec.load_balancing.seeds
+    backend = fabric.spec.roce
     if backend.ctsw is None or backend.atsw is None:
         return
     members = {plan.profile.uplinks // backend.atsw.planes for plan in fabric.zones.values()}
@@ -48,17 +49,10 @@ def _polarisation(fabric: Fabric) -> Iterator[Remark]:
         "ctsw": {backend.ctsw.uplinks},
         "atsw": {parallel * value for value in members},
     }
-    eos = {
-        "rtsw": any(p.profile.nos == "eos" for p in fabric.zones.values()),
-        "ctsw": backend.ctsw.nos == "eos",
-        "atsw": backend.atsw.nos == "eos",
-    }
-    for lower, upper in (("rtsw", "ctsw"), ("ctsw", "atsw")):
+    for (lower, upper), reason in hashing_alike(fabric.spec).items():
         shared, width = max((gcd(a, b), b) for a in groups[lower] for b in groups[upper])
-        same_seed = getattr(seeds, lower) == getattr(seeds, upper)
-        unseeded = eos[lower] and eos[upper]
-        if shared > 1 and (same_seed or unseeded):
-            why = "the same hash seed" if same_seed else "no evidenced way to set a seed on EOS"
+        if shared > 1:
+            why = "the same hash seed" if reason == "declared" else "no evidenced way to set a seed on EOS"
             yield Remark(
                 ("load_balancing", "seeds"),
                 "polarisation",

@@ -129,8 +129,10 @@ def _case(loaded: Loaded[CaseFile], index: int, one: CaseModel, base: Case) -> C
         raise _at(
             loaded, index, "placement", f"the hosts are given, their order is not {one.placement}", "leave it out"
         )
-    values = {field.name: getattr(one, field.name) for field in fields(Case)}
+    values = {field.name: getattr(one, field.name) for field in fields(Case) if field.name in CaseModel.model_fields}
     values.update({key: getattr(base, key) for key in ("hash", "qps", "seed_per_tier") if getattr(one, key) is None})
+    if one.seed_per_tier is None:
+        values["seed_groups"] = base.seed_groups
     values.update(
         hosts=tuple(hosts), sizes=sizes_of(one.sizes) if one.sizes else (), failures=tuple(one.failures),
         placement="given" if hosts else one.placement,

@@ -16,7 +16,7 @@ def analytic(asked: Asked, spread: Floats) -> float | None:
     """
     policy = asked.policy()
     pattern, _, steps = asked.steps(0)
-    if len(pattern.phases) != 1 or not asked.hashes(policy) or not policy.seed_per_tier:
+    if len(pattern.phases) != 1 or not asked.hashes(policy) or not policy.apart:
         return None
     weight = steps[0].phase.weight
     if not (weight == weight[0]).all():

@@ -28,13 +28,20 @@ _UNIT: Final = np.float32(2.0**-20)
 @dataclass(frozen=True, slots=True)
 class HashPolicy:
     """How flows choose. `subflows`: flows with a hash of their own between two NICs (1 with plain `ecmp`). `seed_per_tier`: False = every
-    tier repeats the hash of the one below. `reduction`: hash to member by remainder, or by its high bits.
+    tier repeats the hash of the one below; `groups`: tiers with an equal number (by level) do, others do not. `reduction`: hash to
+    member by remainder, or by its high bits.
     """
 
     kind: Hash = "e-ecmp"
     subflows: int = 1
     seed_per_tier: bool = True
     reduction: Reduction = "mod"
+    groups: tuple[int, ...] = ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether no tier repeats the hash of another one."""
+        return self.seed_per_tier and not self.groups
 
     @property
     def paths(self) -> int:
@@ -70,8 +77,9 @@ def subflow_keys(keys: Words, first: int, count: int) -> Words:
 
 
 def tier_salt(level: int, seed: int, policy: HashPolicy) -> int:
-    """The seed of a tier: the same for all of them without `seed_per_tier`."""
-    tier = level + 1 if policy.seed_per_tier else 0
+    """The seed of a tier: the same for all of them without `seed_per_tier`, and for those of one of `groups`."""
+    own = policy.groups[level] if level < len(policy.groups) else level + 1
+    tier = own if policy.seed_per_tier else 0
     return (tier * 0x6C8E9CF5 + seed * 0x2545F491 + 0x5BD1E995) & _WORD
 
 
@@ -83,7 +91,7 @@ def pick(hashed: Words, size: Ints | int, policy: HashPolicy) -> Ints:
     """
     top = (hashed >> np.uint32(12)).astype(np.float32)
     wide = np.float32(size) if isinstance(size, int) else size.astype(np.float32)
-    if policy.reduction == "shift" or policy.seed_per_tier:
+    if policy.reduction == "shift" or policy.apart:
         top *= wide * _UNIT
         return top.astype(np.int64)
     top += np.float32(0.5)

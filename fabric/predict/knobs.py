@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import ceil, gcd, log2
 
+from fabric.design.alike import TIERS, of_eos, seed_groups
 from fabric.design.fabric import Fabric
-from fabric.predict.model import Case, Hash, Placement
-from fabric.predict.source import QPS_KEY, alike, queue_pairs
+from fabric.predict.model import Case, Hash, Placement, alike_text
+from fabric.predict.source import QPS_KEY, queue_pairs
 from fabric.words import counted
 
 Path = tuple[str | int, ...]
@@ -51,21 +53,28 @@ class Knobs:
     placement: Placement
     seed_per_tier: bool
     wider: Wider | None = None
+    seed_groups: tuple[int, ...] = ()
 
     def of(self, case: Case, seeds: int | None = None) -> Case:
         """The case with these."""
         placement = case.placement if case.hosts else self.placement
         return replace(
             case, hash=self.hash, qps=self.qps, channels=self.channels, placement=placement, seed_per_tier=self.seed_per_tier,
-            seeds=case.seeds if seeds is None else seeds,
+            seed_groups=self.seed_groups, seeds=case.seeds if seeds is None else seeds,
         )  # fmt: skip
+
+    @property
+    def seeding(self) -> tuple[bool, tuple[int, ...]]:
+        """Which tiers hash alike, as `Case` has it."""
+        return self.seed_per_tier, self.seed_groups
 
     @property
     def text(self) -> str:
         """In short: `rack order, e-ecmp, 16 QPs`."""
         flows = "" if self.hash in ("ecmp", "pinned") else f", {counted(self.qps, 'QP')}"
         channels = f" x {counted(self.channels, 'channel')}" if self.channels > 1 and flows else ""
-        seeds = "" if self.seed_per_tier else ", tiers hash alike"
+        alike = alike_text(self.seed_per_tier, self.seed_groups)
+        seeds = f", {alike}" if alike else ""
         more = self.wider.edits if self.wider else ()
         wide = "".join(f", {edit.path[-2]}.{edit.path[-1]} {edit.after}" for edit in more)
         return f"{self.placement} order, {self.hash}{flows}{channels}{seeds}{wide}"
@@ -106,7 +115,7 @@ def cost(start: Knobs, knobs: Knobs) -> Cost:
         order=int(knobs.placement != start.placement),
         channels=log2(knobs.channels / start.channels),
         qps=log2(knobs.qps / start.qps),
-        settings=hashed + int(knobs.seed_per_tier != start.seed_per_tier),
+        settings=hashed + int(knobs.seeding != start.seeding),
     )
 
 
@@ -118,7 +127,8 @@ def declared(fabric: Fabric, *, channels: int = 1, placement: Placement | None =
         qps=queue_pairs(spec),
         channels=channels,
         placement=placement or declared_order(fabric),
-        seed_per_tier=not alike(spec),
+        seed_per_tier=not seed_groups(spec),
+        seed_groups=seed_groups(spec),
     )
 
 
@@ -130,24 +140,6 @@ def declared_order(fabric: Fabric) -> Placement:
     if scheduler is None:
         return "random"
     return "rack" if {"SwitchAsNodeRank", "BlockAsNodeRank"} & set(scheduler.parameters) else "zone"
-
-
-def seeds_settable(fabric: Fabric) -> bool:
-    """Whether tiers that hash alike can be told apart by seeds: EOS has no evidenced command for one, so one of both must be another."""
-    return all(not (_eos(fabric, lower) and _eos(fabric, upper)) for lower, upper in alike(fabric.spec))
-
-
-def _pairs(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    if fabric.spec.roce.ctsw is not None and fabric.spec.roce.atsw is not None:
-        yield from (("rtsw", "ctsw"), ("ctsw", "atsw"))
-
-
-def _eos(fabric: Fabric, tier: str) -> bool:
-    backend = fabric.spec.roce
-    if tier == "rtsw":
-        return any(plan.profile.nos == "eos" for plan in fabric.zones.values())
-    box = backend.ctsw if tier == "ctsw" else backend.atsw
-    return box is not None and box.nos == "eos"
 
 
 def flow_steps(start: Knobs, most: int = MOST_QPS) -> list[tuple[int, int]]:
@@ -210,17 +202,38 @@ def _more(now: int, factor: float, other: int) -> int:
     return next(value for value in range(now + 1, 2 * now + other + 2) if gcd(value, other) == 1)
 
 
-def seed_edits(fabric: Fabric) -> tuple[Edit, ...]:
-    """Hash seeds that differ between neighbouring tiers; changed is the upper tier's, or the lower one's where the upper is of EOS."""
-    declared = fabric.spec.load_balancing.seeds.model_dump()
-    seeds = dict(declared)
-    for lower, upper in _pairs(fabric):
-        if seeds[lower] == seeds[upper]:
-            side = lower if _eos(fabric, upper) else upper
+def seeds_apart(fabric: Fabric) -> dict[str, int]:
+    """Hash seeds by tier that differ as far as a command can set them: EOS has no evidenced one, so one of two tiers must be another.
+
+    Changed is the upper tier's, or the lower one's where the upper is of EOS.
+    """
+    seeds: dict[str, int] = fabric.spec.load_balancing.seeds.model_dump()
+    if not seed_groups(fabric.spec):
+        return seeds
+    for lower, upper in combinations(TIERS, 2):
+        fixed = [of_eos(fabric.spec, tier) for tier in (lower, upper)]
+        if seeds[lower] == seeds[upper] and not all(fixed):
+            side = lower if fixed[1] else upper
             seeds[side] = next(value for value in range(1, 5) if value not in seeds.values())
+    return seeds
+
+
+def groups_apart(fabric: Fabric) -> tuple[int, ...]:
+    """The groups of tiers that hash alike with `seeds_apart`, as `Case.seed_groups`; empty when all can differ."""
+    seeds = [seeds_apart(fabric)[tier] for tier in TIERS]
+    if not seed_groups(fabric.spec) or len(set(seeds)) == len(seeds):
+        return ()
+    return tuple(seeds.index(seed) + 1 for seed in seeds)
+
+
+def seed_edits(fabric: Fabric) -> tuple[Edit, ...]:
+    """The edits of the spec that `seeds_apart` stands for."""
+    declared = fabric.spec.load_balancing.seeds.model_dump()
     return tuple(
-        Edit(("load_balancing", "seeds", tier), declared[tier], value) for tier, value in seeds.items() if value != declared[tier]
-    )  # fmt: skip
+        Edit(("load_balancing", "seeds", tier), declared[tier], value)
+        for tier, value in seeds_apart(fabric).items()
+        if value != declared[tier]
+    )
 
 
 def edits_of(fabric: Fabric, start: Knobs, knobs: Knobs) -> tuple[Edit, ...]:
@@ -234,6 +247,6 @@ def edits_of(fabric: Fabric, start: Knobs, knobs: Knobs) -> tuple[Edit, ...]:
             found.append(Edit(("hosts", "nccl", "qps"), start.qps, knobs.qps))
     if knobs.hash != start.hash:
         found.append(Edit(("load_balancing", "method"), start.hash, knobs.hash))
-    if knobs.seed_per_tier and not start.seed_per_tier:
+    if knobs.seeding != start.seeding:
         found += seed_edits(fabric)
     return tuple(found)

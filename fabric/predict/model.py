@@ -16,6 +16,17 @@ BIAS: Final = "an upper bound: head-of-line blocking, congestion control, PCIe a
 """What every prediction says of itself."""
 
 
+def alike_text(seed_per_tier: bool, groups: tuple[int, ...]) -> str:
+    """Which tiers hash alike: `ctsw and atsw hash alike`; nothing when all differ. `groups` as `Case.seed_groups`."""
+    if seed_per_tier:
+        return ""
+    if len(set(groups)) < 2:
+        return "one hash seed for all tiers"
+    shared = next(group for group in groups if groups.count(group) > 1)
+    names = [tier for tier, group in zip(("rtsw", "ctsw", "atsw"), groups, strict=False) if group == shared]
+    return f"{' and '.join(names)} hash alike"
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One question.
@@ -24,8 +35,8 @@ class Case:
     fabric, `zone` = zone after zone but shuffled inside each, `random` = shuffled over all. `hash`: `ecmp` = all queue pairs of two NICs
     share a path; `e-ecmp` = one hash a queue pair; `dlb` = every switch spreads evenly what it gets; `spray` = perfect balance over all
     paths; `pinned` = the path plan of a controller. `sizes` in bytes a rank holds at the end; `failures`: switches and `switch:port`.
-    `seed_per_tier`: whether neighbouring tiers hash differently. `far`: which messages of the
-    algorithm `recursive` go far, the small ones or the large ones.
+    `seed_per_tier`: whether all tiers hash differently; where not, tiers with an equal number in `seed_groups` (from the RTSWs up) hash
+    alike, all of them when it is empty. `far`: which messages of the algorithm `recursive` go far, the small ones or the large ones.
     """
 
     name: str
@@ -42,6 +53,7 @@ class Case:
     failures: tuple[str, ...] = ()
     seed_per_tier: bool = True
     far: Far = "small"
+    seed_groups: tuple[int, ...] = ()
 
     @property
     def subflows(self) -> int:

@@ -81,7 +81,8 @@ class Asked:
     def policy(self, *, seed_per_tier: bool | None = None) -> HashPolicy:
         """How its flows choose."""
         own = self.case.seed_per_tier if seed_per_tier is None else seed_per_tier
-        return HashPolicy(self.case.hash, self.case.subflows, own)
+        groups = () if own else self.case.seed_groups
+        return HashPolicy(self.case.hash, self.case.subflows, own or bool(groups), groups=groups)
 
     def loads(self, step: Step, policy: HashPolicy, seed: int) -> Floats:
         """Load of each channel in one phase of a seed."""

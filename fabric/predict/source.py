@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fabric.design.alike import seed_groups
 from fabric.design.load import Cluster, SubnetCluster
 from fabric.predict.model import Case
 from fabric.spec.cluster import ClusterSpec
@@ -26,20 +27,11 @@ def declared(spec: ClusterSpec, name: str = "as declared") -> Case:
         # a table has one path a destination, and nothing to choose by queue pair; adaptive routing spreads packets
         adaptive = spec.backend.routing.engines[0].startswith("ar_")
         return replace(case, hash="spray" if adaptive else "ecmp")
-    return replace(case, hash=spec.load_balancing.method, seed_per_tier=not alike(spec))
+    groups = seed_groups(spec)
+    return replace(case, hash=spec.load_balancing.method, seed_per_tier=not groups, seed_groups=groups)
 
 
 def queue_pairs(spec: ClusterSpec) -> int:
     """Queue pairs a connection that hosts are given: an override stands above `hosts.nccl.qps`, as in nccl.conf."""
     own = spec.hosts.nccl.overrides.get(QPS_KEY, "")
     return int(own) if own.isdecimal() and int(own) else spec.hosts.nccl.qps
-
-
-def alike(spec: ClusterSpec) -> list[tuple[str, str]]:
-    """Neighbouring tiers of a RoCE fabric with the same declared seed. Two of EOS may hash alike or not: `fabric check` warns, no seed
-    is known.
-    """
-    if spec.roce.ctsw is None or spec.roce.atsw is None:
-        return []
-    seeds = spec.load_balancing.seeds
-    return [pair for pair in (("rtsw", "ctsw"), ("ctsw", "atsw")) if getattr(seeds, pair[0]) == getattr(seeds, pair[1])]

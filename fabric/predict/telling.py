@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fabric.predict.model import Band, Case, Prediction
+from fabric.predict.model import Band, Case, Prediction, alike_text
 from fabric.words import counted
 
 SCHEMA = "fabric.prediction/1"
@@ -46,7 +46,8 @@ def headline(prediction: Prediction) -> str:
     pairs = (
         f", {counted(case.qps, 'queue pair')} x {counted(case.channels, 'channel')}" if case.hash == "e-ecmp" else ""
     )
-    tiers = "" if case.seed_per_tier else ", one hash seed for all tiers"
+    alike = alike_text(case.seed_per_tier, case.seed_groups)
+    tiers = f", {alike}" if alike else ""
     gone = (
         f", without {', '.join(case.failures[:3])}{' ...' if len(case.failures) > 3 else ''}" if case.failures else ""
     )

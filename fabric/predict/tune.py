@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from fabric.predict.knobs import (
     cost,
     edits_of,
     flow_steps,
-    seeds_settable,
+    groups_apart,
     widenings,
 )
 from fabric.predict.model import Band, Case, Placement, Prediction
@@ -221,11 +222,12 @@ def _pinned(search: _Search) -> None:
 
 def _free(search: _Search) -> Knobs:
     """The declared setting with everything that costs nothing: a hash over queue pairs, seeds that differ from tier to tier."""
-    start = search.start
+    start, groups = search.start, groups_apart(search.fabric)
     return replace(
         start,
         hash="e-ecmp" if start.hash == "ecmp" else start.hash,
-        seed_per_tier=start.seed_per_tier or seeds_settable(search.fabric),
+        seed_per_tier=start.seed_per_tier or not groups,
+        seed_groups=groups,
     )
 
 
@@ -237,8 +239,13 @@ def _orders(search: _Search) -> list[Placement]:
 
 def _trimmed(search: _Search, knobs: Knobs, net: Net) -> tuple[Knobs, Net]:
     """Without those free settings that do nothing for it."""
-    for back in ({"seed_per_tier": search.start.seed_per_tier}, {"hash": search.start.hash}):
-        plain = replace(knobs, **back)
+    start = search.start
+    back: list[dict[str, Any]] = [
+        {"seed_per_tier": start.seed_per_tier, "seed_groups": start.seed_groups},
+        {"hash": start.hash},
+    ]
+    for changes in back:
+        plain = replace(knobs, **changes)
         if plain != knobs and search.reaches(net, plain).p5 >= search.target:
             knobs = plain
     return knobs, net

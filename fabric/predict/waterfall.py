@@ -39,7 +39,7 @@ def climb(whole: Asked, broken: Asked | None, seeds: int) -> Ladder:
     few = min(seeds, 5)
     spread = _median(whole.spread(few))
     even = whole.hashed(whole.policy(seed_per_tier=True), seeds)
-    same = even if policy.seed_per_tier or policy.splits else whole.hashed(policy, seeds)
+    same = even if policy.apart or policy.splits else whole.hashed(policy, seeds)
     runs = same if broken is None else broken.hashed(policy, seeds)
     found = np.minimum.accumulate([spread, _median(even), _median(same), _median(runs)])
     bound = spread if broken is None else _median(broken.spread(few))

@@ -22,8 +22,8 @@ from fabric.predict.knobs import (
     declared,
     edits_of,
     flow_steps,
+    groups_apart,
     seed_edits,
-    seeds_settable,
     widenings,
 )
 from fabric.predict.model import Case, Placement
@@ -160,10 +160,10 @@ def test_uplinks_grow_with_a_coprime_number_among_them() -> None:
 def test_seeds_are_told_apart_where_a_command_exists() -> None:
     alike = {"load_balancing.seeds": {"rtsw": 7, "ctsw": 7, "atsw": 7}}
     made = fabric(alike)  # CTSW and ATSW are both of EOS
-    assert not seeds_settable(made)
-    assert not declared(made).seed_per_tier
+    assert declared(made).seeding == (False, (1, 1, 1))
+    assert groups_apart(made) == (1, 2, 2)
     lower = fabric({"load_balancing.seeds": {"rtsw": 7, "ctsw": 7, "atsw": 3}})
-    assert seeds_settable(lower)
+    assert groups_apart(lower) == ()
     assert seed_edits(lower) == (Edit(("load_balancing", "seeds", "rtsw"), 7, 1),)
     assert seed_edits(fabric({})) == ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fabric.predict.model import HotLink, Loss, Prediction
+from fabric.predict.model import HotLink, Loss, Prediction, alike_text
 from fabric.words import counted, printable
 
 HOT = 8
@@ -110,7 +110,8 @@ def describe(one: Prediction) -> str:
     flows = "" if case.hash == "ecmp" else f", {counted(case.qps, 'QP')}{channels}"
     order = {"given": "given order"}.get(case.placement, f"{case.placement} order")
     failed = f", {counted(len(case.failures), 'failure')}" if case.failures else ""
-    same = "" if case.seed_per_tier else ", one hash seed for all tiers"
+    alike = alike_text(case.seed_per_tier, case.seed_groups)
+    same = f", {alike}" if alike else ""
     return f"{one.gpus:,} GPUs, {case.collective} {case.algorithm}, {order}, {case.hash}{flows}{same}{failed}"
 
 
