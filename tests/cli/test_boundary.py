@@ -6,12 +6,14 @@ import errno
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
+from fabric.__main__ import main as start
 from fabric.cli import boundary
 from fabric.errors import DesignError, FabricError, FabricErrors
 
@@ -201,3 +203,15 @@ def test_closed_streams_are_there_and_no_file_takes_their_place(closed: str) -> 
 def test_mask_is_fast_on_long_words() -> None:
     text = "a" * 200_000 + " snmp_community: 'one two' x"
     assert boundary.mask(text) == "a" * 200_000 + " snmp_community: *** x"
+
+
+class _Interrupted(types.ModuleType):
+    def __getattr__(self, _: str) -> object:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_during_the_imports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "fabric.cli.main", _Interrupted("fabric.cli.main"))
+    with pytest.raises(SystemExit) as ended:
+        start()
+    assert (ended.value.code, capsys.readouterr()) == (130, ("", "interrupted\n"))
