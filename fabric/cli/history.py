@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from fabric.design.seats import Seating
     from fabric.verify.history import History, Run, Since, What
 
+MOST = 1_000_000_000
+"""Of runs that may be asked for: a history of one a second has fewer, and a database takes no number of any size."""
+
 
 @click.command("history")
 @click.argument("words", nargs=-1, metavar="[SPEC] [HOST|PORT|CABLE]")
@@ -34,10 +37,10 @@ if TYPE_CHECKING:
 @click.option("--lemons", is_flag=True, help="Repeat offenders: what was faulty, was well again, and came back.")
 @click.option("--since-good", is_flag=True, help="What changed since the last good run of each kind.")
 @click.option(
-    "--at-least", type=click.IntRange(1), default=2, show_default=True, help="lemons: so many times faulty anew."
+    "--at-least", type=click.IntRange(1, MOST), default=2, show_default=True, help="lemons: so many times faulty anew."
 )
 @click.option(
-    "--last", type=click.IntRange(1), metavar="N", help="Look at the last N runs (all; of the list of runs 20)."
+    "--last", type=click.IntRange(1, MOST), metavar="N", help="Look at the last N runs (all; of the list of runs 20)."
 )
 @json_option
 @click.pass_context

@@ -38,7 +38,12 @@ REFUSED = (
     "locate cluster.yaml",
     "locate folder/binary",
     "locate folder/empty",
+    "locate newer.jsonl",
+    "locate located.json",
+    "locate validated.json",
     "history --spec cluster.yaml one two",
+    "history --last 99999999999999999999",
+    "history --lemons --at-least 99999999999999999999",
     "report --out page.html folder/binary",
     "flight-recorder dumps --ranks folder/binary",
     "flight-recorder dumps --ranks folder/deep",
@@ -79,6 +84,8 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     Path("folder/binary").write_bytes(b"\0\xff\xfe" * 1000)
     Path("folder/empty").write_bytes(b"")
     Path("folder/deep").write_text('{"a":' * 100_000)
+    for name, schema in (("newer.jsonl", "results/2"), ("located.json", "locate/1"), ("validated.json", "validate/1")):
+        Path(name).write_text(f'{{\n  "schema": "fabric.{schema}",\n  "spec": ""\n}}\n')
     shutil.copytree(DATA / "stopped-2.9", "dumps")
 
     def run(line: str) -> tuple[int, str, str]:

@@ -13,6 +13,7 @@ import errno
 import json
 import math
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,7 @@ MOST = (1 << 63) - 1
 """Of sizes and counts: what a database keeps."""
 FASTEST = 1e9
 """GB/s that are believed: a million times what any host does."""
+_DOCUMENT = re.compile(rb'\s*\{\s*"schema":\s*"(fabric\.[a-z.-]+/\d+)"')
 LONGEST = 4 << 20
 """Bytes of a line: one result of 3,072 hosts needs less than a tenth."""
 
@@ -155,18 +157,29 @@ def read_any(path: Path, seating: Seating) -> tuple[list[Measurement], list[Clue
     try:
         _regular(path)
         with path.open("rb") as file:
-            head = _header(file.read(HEAD).partition(b"\n")[0])
+            begin = file.read(HEAD)
     except OSError as error:
         raise FabricError(f"cannot read {path}: {error.strerror or error}") from error
-    if head is not None:
+    if (head := _header(begin.partition(b"\n")[0])) is not None:
         if head.get("cluster") not in (None, "", seating.name):
             raise FabricError(
                 f"{path} holds results of another cluster, {str(head['cluster'])[:64]}",
                 hint="give the spec of that cluster",
             )
         return read(path)
+    if (other := _DOCUMENT.match(begin)) is not None:
+        raise FabricError(f"{path} is {other[1].decode()}; results are {SCHEMA}", hint=_hint_of(other[1].decode()))
     found = read_results(path, seating=seating)
     return [_believed(one) for one in found.measurements], list(found.clues)
+
+
+def _hint_of(schema: str) -> str:
+    """What to do with another document of ours."""
+    if schema.startswith("fabric.results/"):
+        return "a newer fabric wrote it: use that one"
+    if schema in ("fabric.validate/1", "fabric.flight-recorder/1"):
+        return "fabric report draws it; fabric validate collectives --results writes results"
+    return "fabric validate collectives --results writes them"
 
 
 def _believed(one: Measurement) -> Measurement:
