@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -14,8 +12,6 @@ from fabric.predict.hashing import HashPolicy, Words, flow_keys, subflow_keys
 from fabric.predict.net import Floats, Ints, Net, norm
 from fabric.predict.split import split_loads
 from fabric.predict.walk import MOST_HOPS, SUBFLOWS_AT_ONCE, Part, Plan, walk
-
-THREADS: Final = 2  # numpy works on large arrays without the interpreter's lock
 
 
 @dataclass(frozen=True)
@@ -74,26 +70,20 @@ def loads(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None)
         return spread(ready)
     if policy.kind == "pinned" and plan is None:
         raise FabricError("pinned paths need the path plan of a controller")
-    many = ready.net.channels
-    found: Floats | Ints = np.zeros(many) if ready.even is None else np.zeros(many, dtype=np.int64)
+    found = _Sum(ready.net.channels, counts=ready.even is not None)
     for part, times, keys in _batches(ready, policy, seed):
         whole = part.tiled(times)
         pins = None if plan is None else np.tile(plan.choice[:, part.flow], (1, times))
         weights = None if ready.even is not None else ready.weight[whole.flow] / policy.paths
-        for places, channel in walk(ready.net, whole, keys, policy, seed, pins):
-            _add(found, channel, weights if places is None or weights is None else weights[places])
-    total: Floats = ready.fixed + found * (1.0 if ready.even is None else ready.even / policy.paths)
+        for hop, (places, channel) in enumerate(walk(ready.net, whole, keys, policy, seed, pins)):
+            found.add(hop, channel, weights if places is None or weights is None else weights[places])
+    total: Floats = ready.fixed + found.total() * (1.0 if ready.even is None else ready.even / policy.paths)
     return total
 
 
 def seed_norms(ready: Flows, policy: HashPolicy, seeds: Sequence[int], plan: Plan | None = None) -> Floats:
-    """`norm` of the loads of each seed, two seeds at a time."""
-
-    def one(seed: int) -> float:
-        return norm(ready.net, loads(ready, policy, seed, plan))
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return np.array(list(pool.map(one, seeds)), dtype=np.float64)
+    """`norm` of the loads of each seed."""
+    return np.array([norm(ready.net, loads(ready, policy, seed, plan)) for seed in seeds], dtype=np.float64)
 
 
 def crossing(
@@ -122,11 +112,46 @@ def paths(ready: Flows, policy: HashPolicy, seed: int, plan: Plan | None = None)
             yield subflow[mine], whole.flow[mine], channel
 
 
-def _add(total: Floats | Ints, channel: Ints, weights: Floats | None) -> None:
-    """Adds the subflows of a step; without weights, counts them. They are of one tier mostly, whose channels stand side by side."""
-    low, high = int(channel.min()), int(channel.max()) + 1
-    place = channel - low
-    total[low:high] += np.bincount(place, weights, high - low)
+class _Sum:
+    """What goes over each channel: the sum of the weights, or the number, of the subflows.
+
+    Those of one hop are of one tier mostly, whose channels stand side by side. In a large network their numbers wait until they are worth
+    a look at all of the tier.
+    """
+
+    def __init__(self, channels: int, *, counts: bool) -> None:
+        self._total: Floats | Ints = np.zeros(channels, dtype=np.int64) if counts else np.zeros(channels)
+        self._enough = channels // 8
+        self._waiting: dict[int, Ints] = {}
+        self._size: dict[int, int] = {}
+
+    def add(self, hop: int, channel: Ints, weights: Floats | None) -> None:
+        """Adds the subflows of a step; without weights, counts them."""
+        size = self._size.get(hop, 0)
+        if weights is not None or channel.size + size > self._enough:
+            self._put(channel, weights)
+            return
+        if hop not in self._waiting:
+            self._waiting[hop] = np.empty(self._enough, dtype=np.int64)
+        self._waiting[hop][size : size + channel.size] = channel
+        self._size[hop] = size + channel.size
+        if self._enough - self._size[hop] < channel.size:
+            self._flush(hop)
+
+    def total(self) -> Floats | Ints:
+        """All of it, for each channel."""
+        for hop in self._waiting:
+            self._flush(hop)
+        return self._total
+
+    def _flush(self, hop: int) -> None:
+        if self._size[hop]:
+            self._put(self._waiting[hop][: self._size[hop]], None)
+            self._size[hop] = 0
+
+    def _put(self, channel: Ints, weights: Floats | None) -> None:
+        low, high = int(channel.min()), int(channel.max()) + 1
+        self._total[low:high] += np.bincount(channel - low, weights, high - low)
 
 
 def _batches(ready: Flows, policy: HashPolicy, seed: int) -> Iterator[tuple[Part, int, Words]]:

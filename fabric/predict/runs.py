@@ -6,7 +6,6 @@ A seed draws the switches' hash functions and, where the placement is shuffled, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,8 +19,6 @@ from fabric.predict.model import Band, Case
 from fabric.predict.net import Floats, Ints, Net, norm
 
 T = TypeVar("T")
-WORKERS = 2
-"""Threads: numpy lets the other one run while it works, and the machines that this is asked on have two cores."""
 KEPT = 1 << 24
 """Loads of channels that are kept at most where the order differs from seed to seed: 128 MiB."""
 
@@ -127,12 +124,8 @@ class Asked:
         return self._each(seeds if self.shuffled else 1, lambda step, _: self.even(step))
 
     def _each(self, seeds: int, load: Callable[[Step, int], Floats]) -> tuple[Run, ...]:
-        if not self.shuffled:
-            self.steps(0)  # made once, before two threads ask for it
-        if seeds == 1:
-            return (self._run(0, load),)
-        with ThreadPoolExecutor(WORKERS) as pool:
-            return tuple(pool.map(lambda seed: self._run(seed, load), range(seeds)))
+        """One after the other: threads would wait for the interpreter's lock between small arrays, and take longer together than one alone."""
+        return tuple(self._run(seed, load) for seed in range(seeds))
 
     def _run(self, seed: int, load: Callable[[Step, int], Floats]) -> Run:
         _, _, steps = self.steps(seed)
