@@ -1,9 +1,9 @@
 """`fabric predict`: what collectives will reach on the declared fabric, before it is built or a job starts.
 
 `--json` prints, version `fabric.prediction/1`: {schema, spec, cluster, walked, nic_gbps, calibration, cases: [{case, gpus, reached: {p5, p50,
-p95}, placement_bound, analytic, points: [{size, reached, latency_only, congestion_only, protocol}], waterfall: [{step, left}], hot: [{name,
-tier, load, flows, pairs}], tiers, change, bias}], measured: [{test, hosts, size, gbytes, predicted, share, names, source}]}. Figures are
-percent of the NICs' line rate, loads 1 = the rate of the link, GB/s bus bandwidth.
+p95}, phases, walked, notes, placement_bound, analytic, points: [{size, reached, latency_only, congestion_only, protocol}], waterfall: [{step,
+left}], hot: [{name, tier, load, flows, pairs}], tiers, change, bias}], measured: [{test, hosts, size, gbytes, predicted, share, names,
+source}]}. Figures are percent of the NICs' line rate, loads 1 = the rate of the link, GB/s bus bandwidth.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FILE = click.Path(path_type=Path)
     metavar="NAME",
     help="A switch or switch:port that is gone; may be repeated.",
 )
-@click.option("--same-seed", is_flag=True, help="All tiers hash alike, as they do when no seed is set: polarisation.")
+@click.option("--same-seed", is_flag=True, help="All tiers hash alike: polarisation.")
 @click.option("--live", is_flag=True, help="Walk the forwarding tables of the live switches, not those of the design.")
 @click.option(
     "--cases",
@@ -142,9 +142,10 @@ _ONE = ("collective", "algorithm", "far", "gpus", "job", "placement", "hashing",
 def _cases(ground: _Ground, options: Mapping[str, Any]) -> tuple[Case, ...]:
     """The cases of the file, or the one of the options."""
     from fabric.predict.answer import check
+    from fabric.predict.notes import out_of_service
     from fabric.predict.source import declared
 
-    case = declared(ground.cluster.spec)
+    case = replace(declared(ground.cluster.spec), left_out=out_of_service(ground.cluster, ground.net.hosts))
     if options["cases"] is not None:
         from fabric.predict.cases import read_cases
 
@@ -190,13 +191,14 @@ def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _predictions(ground: _Ground, cases: Sequence[Case], scale: float) -> list[Prediction]:
     from fabric.predict.answer import predict as answer
+    from fabric.predict.notes import with_cluster
 
     found = []
     for number, case in enumerate(cases, 1):
         if len(cases) > 1:
             click.echo(f"case {number} of {len(cases)}: {case.name}", err=True)
         try:
-            found.append(answer(ground.net, case, gbps=ground.gbps, scale=scale))
+            found.append(with_cluster(answer(ground.net, case, gbps=ground.gbps, scale=scale), ground.cluster))
         except FabricError as error:
             if len(cases) == 1:
                 raise

@@ -113,8 +113,10 @@ class _Ground:
     def ask(self, net: Net, case: Case) -> Prediction:
         """A prediction with the rate of these NICs, its latency corrected by a measured run where one is kept."""
         from fabric.predict.answer import predict
+        from fabric.predict.notes import with_cluster
 
-        return predict(net, case, gbps=self.gbps, scale=1.0 if self.made is None else self.made.scale, advice=False)
+        scale = 1.0 if self.made is None else self.made.scale
+        return with_cluster(predict(net, case, gbps=self.gbps, scale=scale, advice=False), self.cluster)
 
 
 def _ground(spec: Path, state: Path | None) -> _Ground:
@@ -142,6 +144,7 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     from fabric.predict.answer import check
     from fabric.predict.knobs import declared
     from fabric.predict.model import Case
+    from fabric.predict.notes import out_of_service
     from fabric.predict.tune import tune as search
 
     hosts: tuple[str, ...] = ()
@@ -155,7 +158,7 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     start = replace(start, placement="given") if hosts else start
     case = Case(
         "as declared", collective=options["collective"], algorithm=options["algorithm"], gpus=options["gpus"], hosts=hosts,
-        placement=start.placement, seeds=options["seeds"],
+        placement=start.placement, seeds=options["seeds"], left_out=out_of_service(ground.cluster, ground.net.hosts),
     )  # fmt: skip
     check(start.of(case))
     return search(

@@ -74,6 +74,8 @@ def tell(shown: Shown) -> None:
     if found.after is not None and found.chosen is not None and not found.done:
         rows.append(("with the changes", *_band(found.after.reached), found.chosen.text))
     print_table(("reaches, %", "p5", "p50", "p95", "setting"), rows)
+    for note in (found.after or found.before).notes:
+        click.echo(f"note: {note}")
     click.echo("")
     _tell_changes(shown)
     _tell_sizes(found)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from math import gcd
 from typing import Literal
 
+from fabric.design.fabric import Fabric
 from fabric.spec.cluster import ClusterSpec
 
 Tier = Literal["rtsw", "ctsw", "atsw"]
@@ -26,6 +29,44 @@ def hashing_alike(spec: ClusterSpec) -> dict[tuple[Tier, Tier], Why]:
             found[lower, upper] = "declared"
         elif of_eos(spec, lower) and of_eos(spec, upper):
             found[lower, upper] = "unknown"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Polarised:
+    """Two neighbouring tiers that hash alike, or may, over group sizes with a divisor in common: `shared`, of the upper tier's `width`."""
+
+    lower: Tier
+    upper: Tier
+    why: Why
+    sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    shared: int
+    width: int
+
+    @property
+    def left(self) -> float:
+        """Percent of what could cross the upper tier that is left."""
+        return 100 / self.shared
+
+
+def polarised(fabric: Fabric) -> list[Polarised]:
+    """The pairs of `hashing_alike` where it costs something: the same remainder of the same hash chooses the same members again."""
+    backend = fabric.spec.roce
+    if backend.ctsw is None or backend.atsw is None:
+        return []
+    uplinks = {plan.profile.uplinks for plan in fabric.zones.values()}
+    parallel = backend.ctsw.uplinks // backend.atsw.count
+    groups: dict[Tier, set[int]] = {
+        "rtsw": uplinks,
+        "ctsw": {backend.ctsw.uplinks},
+        "atsw": {parallel * (value // backend.atsw.planes) for value in uplinks},
+    }
+    found = []
+    for (lower, upper), why in hashing_alike(fabric.spec).items():
+        shared, width = max((gcd(a, b), b) for a in groups[lower] for b in groups[upper])
+        if shared > 1:
+            sizes = tuple(sorted(groups[lower])), tuple(sorted(groups[upper]))
+            found.append(Polarised(lower, upper, why, sizes, shared, width))
     return found
 
 

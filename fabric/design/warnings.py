@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
-from math import gcd
 
 from fabric.catalog import catalog
-from fabric.design.alike import hashing_alike
+from fabric.design.alike import polarised
 from fabric.design.fabric import Fabric, matches
 from fabric.design.figures import Figures, figures
 from fabric.design.fit_settings import needed_ecmp
@@ -39,31 +38,20 @@ def warnings(fabric: Fabric) -> list[Remark]:
 
 def _polarisation(fabric: Fabric) -> Iterator[Remark]:
     """Neighbouring tiers that hash alike over group sizes with a common divisor choose the same member again."""
-    backend = fabric.spec.roce
-    if backend.ctsw is None or backend.atsw is None:
-        return
-    members = {plan.profile.uplinks // backend.atsw.planes for plan in fabric.zones.values()}
-    parallel = backend.ctsw.uplinks // backend.atsw.count
-    groups = {
-        "rtsw": {plan.profile.uplinks for plan in fabric.zones.values()},
-        "ctsw": {backend.ctsw.uplinks},
-        "atsw": {parallel * value for value in members},
-    }
-    for (lower, upper), reason in hashing_alike(fabric.spec).items():
-        shared, width = max((gcd(a, b), b) for a in groups[lower] for b in groups[upper])
-        if shared > 1:
-            why = "the same hash seed" if reason == "declared" else "no evidenced way to set a seed on EOS"
-            yield Remark(
-                ("load_balancing", "seeds"),
-                "polarisation",
-                f"{lower} and {upper} have {why}, and group sizes {_list(groups[lower])} and {_list(groups[upper])} share the divisor {shared}: "
-                f"{upper}s may use only {width // shared} of their {width} paths, "
-                f"which leaves {100 / shared:.3g} % of what could cross them (predicted)",
-            )
+    for pair in polarised(fabric):
+        why = "the same hash seed" if pair.why == "declared" else "no evidenced way to set a seed on EOS"
+        lower, upper = map(_list, pair.sizes)
+        yield Remark(
+            ("load_balancing", "seeds"),
+            "polarisation",
+            f"{pair.lower} and {pair.upper} have {why}, and group sizes {lower} and {upper} share the divisor {pair.shared}: "
+            f"{pair.upper}s may use only {pair.width // pair.shared} of their {pair.width} paths, "
+            f"which leaves {pair.left:.3g} % of what could cross them (predicted)",
+        )
 
 
-def _list(values: set[int]) -> str:
-    return "/".join(str(value) for value in sorted(values))
+def _list(values: tuple[int, ...]) -> str:
+    return "/".join(str(value) for value in values)
 
 
 def _ratios(known: Figures) -> Iterator[Remark]:

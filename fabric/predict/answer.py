@@ -13,6 +13,7 @@ from fabric.predict.latency import Clock, wires
 from fabric.predict.load import crossing
 from fabric.predict.model import Case, HotLink, Point, Prediction
 from fabric.predict.net import Ints, Net
+from fabric.predict.notes import notes
 from fabric.predict.runs import Asked, band, middle_seed, norms_of, slowest
 from fabric.predict.waterfall import Ladder, climb, waterfall
 from fabric.words import counted
@@ -58,6 +59,9 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
         hot=hottest(now, ladder),
         tiers=_tiers(now, ladder),
         change=None,
+        phases=pattern.steps,
+        walked=len(pattern.phases),
+        notes=notes(case, len(pattern.phases), pattern.steps),
     )
     if not advice:
         return answer

@@ -135,7 +135,7 @@ def _case(loaded: Loaded[CaseFile], index: int, one: CaseModel, base: Case) -> C
         values["seed_groups"] = base.seed_groups
     values.update(
         hosts=tuple(hosts), sizes=sizes_of(one.sizes) if one.sizes else (), failures=tuple(one.failures),
-        placement="given" if hosts else one.placement,
+        placement="given" if hosts else one.placement, left_out=base.left_out,
     )  # fmt: skip
     return Case(**values)
 

@@ -183,16 +183,20 @@ def order_of(case: Case, names: Sequence[str], zones: Sequence[int] | Ints, rail
         from fabric.predict.job import indices
 
         return indices(case.hosts, names)
-    total = len(names)
+    every = np.arange(len(names), dtype=np.int64)
+    if case.left_out:
+        gone = frozenset(case.left_out)
+        every = every[[name not in gone for name in names]]
+    total = len(every)
     wanted = total if case.gpus is None else _hosts_for(case.gpus, total, rails)
-    every = np.arange(total, dtype=np.int64)
     if case.placement in ("rack", "given"):
         return every[:wanted]
     shuffled = np.random.default_rng((seed, 0x0FAB)).permutation
     if case.placement == "random":
         return shuffled(every)[:wanted]
-    zone = np.asarray(zones, dtype=np.int64)[:wanted]
-    return np.concatenate([shuffled(every[:wanted][zone == one]) for one in np.unique(zone)])
+    chosen = every[:wanted]
+    zone = np.asarray(zones, dtype=np.int64)[chosen]
+    return np.concatenate([shuffled(chosen[zone == one]) for one in np.unique(zone)])
 
 
 def _hosts_for(gpus: int, total: int, rails: int) -> int:

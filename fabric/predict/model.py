@@ -37,6 +37,7 @@ class Case:
     paths; `pinned` = the path plan of a controller. `sizes` in bytes a rank holds at the end; `failures`: switches and `switch:port`.
     `seed_per_tier`: whether all tiers hash differently; where not, tiers with an equal number in `seed_groups` (from the RTSWs up) hash
     alike, all of them when it is empty. `far`: which messages of the algorithm `recursive` go far, the small ones or the large ones.
+    `left_out`: hosts that take no part unless `hosts` names them.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Case:
     seed_per_tier: bool = True
     far: Far = "small"
     seed_groups: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def subflows(self) -> int:
@@ -114,7 +116,8 @@ class Prediction:
     """The answer to one case.
 
     `reached` is the limit of large messages. `placement_bound`: perfect balance over all paths. `analytic`: the median that the closed
-    form of the maximum of binomials gives, None where it does not apply. `tiers`: tier -> the busiest load (p50).
+    form of the maximum of binomials gives, None where it does not apply. `tiers`: tier -> the busiest load (p50). `phases`: of the
+    collective; `walked` of them stand for all. `notes`: what else is to be known of the figures, one line each.
     """
 
     case: Case
@@ -128,3 +131,6 @@ class Prediction:
     tiers: Mapping[str, float]
     change: Change | None
     bias: str = BIAS
+    phases: int = 1
+    walked: int = 1
+    notes: tuple[str, ...] = ()

@@ -64,6 +64,8 @@ def lines(prediction: Prediction) -> Iterator[str]:
         f"  large messages reach {band_text(p.reached)} % of line rate (p50 [p5-p95] of {counted(p.case.seeds, 'seed')})"
         f"; placement allows {percent(p.placement_bound)}{closed}"
     )
+    for note in p.notes:
+        yield f"  note: {note}"
     yield ""
     yield f"  {'size':>6}  {'reached':>14}  {'latency alone':>13}  {'congestion alone':>16}  protocol"
     for one in p.points:
@@ -114,5 +116,8 @@ def document(prediction: Prediction) -> dict[str, Any]:
     case: Case = prediction.case
     found["case"]["hosts"] = list(case.hosts[:8])
     found["case"]["hosts_total"] = len(case.hosts)
+    found["case"]["left_out"] = list(case.left_out[:8])
+    found["case"]["left_out_total"] = len(case.left_out)
+    found["notes"] = list(prediction.notes)
     found["tiers"] = dict(prediction.tiers)
     return found

@@ -38,6 +38,7 @@ class Case:
     reached: str
     analytic: str
     rows: tuple[Row, ...]
+    notes: tuple[str, ...]
 
 
 def prediction_page(predictions: Sequence[Prediction], *, title: str, sources: Sequence[str] = (), at: str = "") -> str:
@@ -60,8 +61,9 @@ def _case(one: Prediction) -> Case:
         for point in one.points
     )  # fmt: skip
     return Case(
-        one, case_view(one), describe(one), band_text(one.reached.p5, one.reached.p50, one.reached.p95), analytic, rows
-    )
+        one, case_view(one), describe(one), band_text(one.reached.p5, one.reached.p50, one.reached.p95), analytic, rows,
+        tuple(map(printable, one.notes)),
+    )  # fmt: skip
 
 
 def _band(p5: float, p50: float, p95: float) -> str:
