@@ -167,8 +167,9 @@ def read_any(path: Path, seating: Seating) -> tuple[list[Measurement], list[Clue
                 hint="give the spec of that cluster",
             )
         return read(path)
-    if (other := _DOCUMENT.match(begin)) is not None:
-        raise FabricError(f"{path} is {other[1].decode()}; results are {SCHEMA}", hint=_hint_of(other[1].decode()))
+    other = _DOCUMENT.match(begin)
+    if other is not None and (schema := other[1].decode()) != SCHEMA:
+        raise FabricError(f"{path} is {schema}; results are {SCHEMA}", hint=_hint_of(schema))
     found = read_results(path, seating=seating)
     return [_believed(one) for one in found.measurements], list(found.clues)
 
