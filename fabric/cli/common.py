@@ -8,12 +8,13 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from fabric.errors import FabricError
 from fabric.words import printable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,6 +89,20 @@ spec_option: Callable[[F], F] = click.option(
     type=click.Path(path_type=Path),
     help="The cluster's spec; the environment variable FABRIC_SPEC names another default.",
 )
+
+
+def keep_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path]) -> None:
+    """Raises FabricError when a file that is to be written is one of those that the command reads, or of the others it writes."""
+    read = [path for path in inputs if path.exists()]
+    written: list[Path] = []
+    for path in outputs:
+        if path is None:
+            continue
+        if path.exists() and any(path.samefile(other) for other in read):
+            raise FabricError(f"{path} is read here, and would be written over", hint="name another file to write")
+        if path.absolute() in written:
+            raise FabricError(f"{path} cannot hold two things", hint="name two files to write")
+        written.append(path.absolute())
 
 
 class Seconds(click.FloatRange):

@@ -16,7 +16,7 @@ import click
 
 from fabric.change.clock import run_id, stamp
 from fabric.change.files import write_atomic
-from fabric.cli.common import json_option
+from fabric.cli.common import json_option, keep_inputs
 from fabric.cli.live import state_folder
 from fabric.errors import FabricError
 from fabric.verify import report
@@ -65,6 +65,7 @@ class Wanted:
 def wanted(spec: Path, began: float, options: dict[str, Any]) -> Wanted:
     """By the command's options; takes those of `report_options` out of them, and leaves --state and --full."""
     as_json, junit, html, left_out = (options.pop(name) for name in ("as_json", "junit", "html", "no_history"))
+    keep_inputs((junit, html, options.get("save")), (spec,))
     return Wanted(spec, began, options["state"], as_json, options["full"], junit, not left_out, html)
 
 

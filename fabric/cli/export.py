@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fabric.cli import export_ib, export_jobs, export_slurm
-from fabric.cli.common import json_option, spec_argument
+from fabric.cli.common import json_option, keep_inputs, spec_argument
 from fabric.errors import FabricError
 from fabric.words import counted
 
@@ -47,6 +47,7 @@ def containerlab_command(
     from fabric.export.containerlab import Images, containerlab
     from fabric.targets import render_devices
 
+    keep_inputs((out,), (spec,))
     loaded = load_spec(spec)
     if loaded.value.backend.kind != "roce":
         raise FabricError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fabric.cli.common import json_option, spec_argument
+from fabric.cli.common import json_option, keep_inputs, spec_argument
 from fabric.errors import FabricError
 from fabric.words import counted
 
@@ -111,6 +111,7 @@ def write_files(out: Path, files: Mapping[Path, bytes], as_json: bool) -> None:
     """Writes the files, making their folders, and says so; FabricError when that cannot be."""
     from fabric.change.files import cannot, write_atomic
 
+    keep_inputs(files, (click.get_current_context().params["spec"],))
     try:
         for path, content in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)

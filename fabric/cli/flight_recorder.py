@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fabric.cli.common import json_option, spec_option
+from fabric.cli.common import json_option, keep_inputs, spec_option
 from fabric.cli.conclude import history_option, junit_option
 from fabric.cli.live import state_option
 from fabric.errors import FabricError
@@ -78,6 +78,7 @@ def flight_recorder(
 
     want = wanted(spec, SystemClock().now(), options)
     files = find_dumps(dumps)
+    keep_inputs((want.junit, want.html), (*files.values(), *ranks))
     seating = load_seating(spec) if (named := _given(context) or bool(ranks)) or spec.exists() else None
     placed = _placed(files, seating, ranks)
     loaded = one_job(load_dumps(files, processes=workers, done=_progress(len(files))))

@@ -13,6 +13,7 @@ from fabric.change.plan import Plan, make_plan
 from fabric.change.planfile import plan_document, save_plan
 from fabric.change.show import show_plan
 from fabric.change.source import TreeSource
+from fabric.cli.common import keep_inputs
 from fabric.cli.host_options import plan_options, require_fitting
 from fabric.cli.hosts import plan_hosts
 from fabric.cli.live import live_options, open_live
@@ -53,6 +54,7 @@ def plan(
     """
     if full and summary:
         raise click.UsageError("--full and --summary exclude each other")
+    keep_inputs((out,), (spec,))
     if options["hosts"]:
         plan_hosts(context, spec, out, {**options, "full": full, "summary": summary})
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fabric.cli.common import json_option, named_spec_option, print_json, spec_and_files
+from fabric.cli.common import json_option, keep_inputs, named_spec_option, print_json, spec_and_files
 from fabric.cli.live import state_folder, state_option
 from fabric.errors import FabricError
 from fabric.words import counted
@@ -56,6 +56,7 @@ def report(
     from fabric.verify.history import history_file
 
     spec, results = spec_and_files(words)
+    keep_inputs((out,), (spec, *results))
     if results and run is not None:
         raise FabricError("--run is a run of the history, and files of results are given too", hint="one of the two")
     seating = load_seating(spec)

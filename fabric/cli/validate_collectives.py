@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fabric.cli.common import Seconds, spec_argument
+from fabric.cli.common import Seconds, keep_inputs, spec_argument
 from fabric.cli.conclude import report_options
 from fabric.cli.live import state_option
 from fabric.errors import FabricError
@@ -85,6 +85,7 @@ def collectives(
 
     clock = SystemClock()
     want = wanted(spec, clock.now(), options)
+    keep_inputs((want.junit, want.html, results), (spec,))
     job = make_job(spec, _changes(options), options["devices"], options["zones"], os.environ)
     if dry_run:
         _dry_run(job, budget, as_json=want.as_json, full=want.full)

@@ -41,12 +41,25 @@ REFUSED = (
     "locate newer.jsonl",
     "locate located.json",
     "locate validated.json",
+    "plan --against tree --out cluster.yaml",
+    "export infragraph --out cluster.yaml",
+    "export infragraph --out link.yaml",
+    "export ndt ib.yaml --out ib.yaml",
+    "export containerlab --out ./cluster.yaml",
+    "report cluster.yaml slow.jsonl --out cluster.yaml",
+    "report slow.jsonl --out slow.jsonl",
+    "flight-recorder dumps --html dumps/nccl_trace_rank_0",
+    "flight-recorder dumps --junit both --html both",
+    "validate cabling --junit cluster.yaml",
+    "validate collectives --dry-run --results cluster.yaml",
     "history --spec cluster.yaml one two",
     "history --last 99999999999999999999",
     "history --lemons --at-least 99999999999999999999",
     "report --out page.html folder/binary",
     "flight-recorder dumps --ranks folder/binary",
     "flight-recorder dumps --ranks folder/deep",
+    "flight-recorder dumps --ranks folder/twice.json",
+    "flight-recorder dumps --ranks folder/negative.json",
     "show switches",
     "show hcas",
     "show cages",
@@ -84,8 +97,11 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     Path("folder/binary").write_bytes(b"\0\xff\xfe" * 1000)
     Path("folder/empty").write_bytes(b"")
     Path("folder/deep").write_text('{"a":' * 100_000)
+    Path("folder/twice.json").write_text('{"3": "z01-r001-h1", "3": "z01-r001-h2"}')
+    Path("folder/negative.json").write_text('{"3": {"host": "z01-r001-h1", "gpu": -1}}')
     for name, schema in (("newer.jsonl", "results/2"), ("located.json", "locate/1"), ("validated.json", "validate/1")):
         Path(name).write_text(f'{{\n  "schema": "fabric.{schema}",\n  "spec": ""\n}}\n')
+    Path("link.yaml").symlink_to("cluster.yaml")
     shutil.copytree(DATA / "stopped-2.9", "dumps")
 
     def run(line: str) -> tuple[int, str, str]:
@@ -97,12 +113,14 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_what_is_refused_is_one_line_with_a_way_on(fabric: Run, golden: Callable[[str, str], None]) -> None:
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     told = []
     for line in REFUSED:
         code, out, err = fabric(line)
         assert (code, out, err.count("\n")) == (1, "", 1), line
         told.append(f"fabric {line}\n  {CLICK.sub(lambda found: found[1] + ' ...', err)}")
     golden("cli/newcomer.txt", "".join(told))
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("line", SAME)

@@ -164,7 +164,7 @@ def _of_json(file: Path) -> dict[int, Spot]:
     if file.stat().st_size > _FILE:
         raise FabricError(f"a rank file may be {_FILE >> 20} MiB")
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes(), object_pairs_hook=_once)
     except RecursionError as error:
         raise FabricError("is nested deeper than any rank file") from error
     except ValueError as error:
@@ -176,10 +176,20 @@ def _of_json(file: Path) -> dict[int, Spot]:
             not key.isdecimal()
             or len(key) > 7
             or not (isinstance(host, str) and _HOST.fullmatch(host))
-            or not (gpu is None or type(gpu) is int)
+            or not (gpu is None or (type(gpu) is int and gpu >= 0))
         ):
             raise FabricError(f'{key[:20]!r} is not of the form "9": {{"host": "gt0001", "gpu": 1}}')
         _add(found, int(key), Spot(host, gpu, str(file)))
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ: of two seats of one rank JSON would take the last without a word."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise FabricError(f"{key[:20]!r} stands twice")
+        found[key] = value
     return found
 
 
