@@ -176,6 +176,7 @@ def _write(ground: _Ground, text: str) -> None:
     if decode(read_bytes(spec), str(spec)) != ground.text:
         raise FabricError(f"{spec} was changed during the search, so nothing is written", hint="run it again")
     write_atomic(spec.resolve(), text.encode(), spec.stat().st_mode & 0o777)
+    click.echo(f"wrote {spec}", err=True)  # at once, so that it is known whatever comes behind
 
 
 def _builder(ground: _Ground) -> Callable[[Wider], Net]:

@@ -134,7 +134,13 @@ def _spreads(now: Asked, gates: Floats) -> list[tuple[str, str, Asked]]:
     elif case.hash == "e-ecmp" and pairs is not None and pairs * case.channels > case.subflows:
         found.append((f"{pairs} queue pairs a connection", key, _with(now, qps=pairs)))
     if case.hash in ("ecmp", "e-ecmp"):
-        found.append(("paths pinned by a controller", "no key of the spec", _with(now, hash="pinned")))
+        found.append(
+            (
+                "paths pinned by a controller, for which no switch here is set up",
+                "no key of the spec",
+                _with(now, hash="pinned"),
+            )
+        )
     return found
 
 

@@ -33,13 +33,14 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
     removes the bottleneck, which costs some more walks. FabricError for a job that cannot be, failures that cut hosts off, zero sizes.
     """
     check(case)
-    whole = Asked(net, replace(case, failures=()))
+    drawn = _drawn(net, case)
+    whole = Asked(net, replace(drawn, failures=()))
     broken = None
     if case.failures:
         from fabric.predict.failures import without
 
-        fixed = case.placement != "random" or case.gpus is None  # else each seed draws other hosts of all
-        broken = Asked(without(net, case.failures, whole.order(0) if fixed else None), case)
+        every = whole if drawn is case else Asked(net, replace(drawn, gpus=None, failures=()))
+        broken = Asked(without(net, case.failures, every.order(0)), drawn)
     now = broken or whole
     ladder = climb(whole, broken, case.seeds)
     pattern, order, steps = now.steps(0)
@@ -68,6 +69,15 @@ def predict(net: Net, case: Case, *, gbps: float = 400.0, scale: float = 1.0, ad
     from fabric.predict.advice import first_change
 
     return replace(answer, change=first_change(now, whole, ladder, clock, max(sent)))
+
+
+def _drawn(net: Net, case: Case) -> Case:
+    """The case; where each seed draws other hosts of all, without the hosts that the failures cut off, which no job would get."""
+    if not case.failures or case.placement != "random" or case.gpus is None or case.hosts:
+        return case
+    from fabric.predict.failures import hosts_cut
+
+    return replace(case, left_out=(*case.left_out, *hosts_cut(net, case.failures)))
 
 
 def check(case: Case) -> None:

@@ -36,6 +36,17 @@ def without(net: Net, failures: Sequence[str], job: Ints | None = None) -> Net:
     `job`: hosts by index that must still reach each other; None: all. FabricError for a failure that is not there, and when such hosts
     are cut off: it names them.
     """
+    return prune(net, _gone(net, failures), job=job)
+
+
+def hosts_cut(net: Net, failures: Sequence[str]) -> tuple[str, ...]:
+    """The hosts of which these failures cut off a NIC. FabricError for a failure that is not there."""
+    nics = _Pruner(net, _gone(net, failures)).cut_nics
+    return tuple(net.hosts[host] for host in np.unique(nics // net.rails).tolist())
+
+
+def _gone(net: Net, failures: Sequence[str]) -> Gone:
+    """What these names stand for."""
     switches: list[int] = []
     channels: list[int] = []
     for failure in failures:
@@ -47,7 +58,7 @@ def without(net: Net, failures: Sequence[str], job: Ints | None = None) -> Net:
             channels += _cable(net, index, failure)
         else:
             switches.append(index)
-    return prune(net, Gone(tuple(switches), tuple(channels)), job=job)
+    return Gone(tuple(switches), tuple(channels))
 
 
 def prune(net: Net, gone: Gone, *, strict: bool = True, job: Ints | None = None) -> Net:
@@ -119,11 +130,17 @@ class _Pruner:
         return leaf
 
     def _cut_off(self) -> FabricError:
+        net = self.base
         nics = self.cut_nics[self.wanted[self.cut_nics]]
-        first = f"{self.base.nic_name(int(nics[0]))} at {self.base.switches[int(self.base.leaf_of[nics[0]])]}"
+        hosts = np.unique(nics // net.rails)
+        names = ", ".join(net.hosts[host] for host in hosts[:_SHOWN].tolist())
+        more = f" and {hosts.size - _SHOWN:,} more" if hosts.size > _SHOWN else ""
+        how = "" if nics.size == hosts.size * net.rails else f" (each loses NICs, {nics.size:,} in all)"
+        if nics.size == 1:
+            how = f" (NIC {int(nics[0]) % net.rails})"
         return FabricError(
-            f"the failures cut off {counted(nics.size, 'NIC')}: {first}{' and others' if nics.size > 1 else ''}",
-            hint="predict a job without these hosts",
+            f"the failures cut off {counted(hosts.size, 'host')} of the job: {names}{more}{how}",
+            hint="leave them out: --job FILE with the other hosts; fabric place --busy FILE chooses without those of a file",
         )
 
     def _row(self, switch: int) -> Ints:

@@ -192,8 +192,9 @@ def order_of(case: Case, names: Sequence[str], zones: Sequence[int] | Ints, rail
     if case.placement in ("rack", "given"):
         return every[:wanted]
     shuffled = np.random.default_rng((seed, 0x0FAB)).permutation
-    if case.placement == "random":
-        return shuffled(every)[:wanted]
+    if case.placement == "random":  # drawn of all, so that who is left out changes no other draw
+        drawn = shuffled(len(names))
+        return drawn[np.isin(drawn, every)][:wanted] if case.left_out else drawn[:wanted]
     chosen = every[:wanted]
     zone = np.asarray(zones, dtype=np.int64)[chosen]
     return np.concatenate([shuffled(chosen[zone == one]) for one in np.unique(zone)])

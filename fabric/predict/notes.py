@@ -12,6 +12,8 @@ from fabric.predict.place import site_of
 from fabric.words import counted, verb
 
 _SHOWN = 3
+_CHOICE = {"ctsw": "ctsw up", "atsw": "atsw down"}
+"""Tier of switches -> the tier of links that it chooses among by hash."""
 
 METHODS = {
     "dlb": "dlb is reckoned as perfect balance at every switch, which flowlets only come near to",
@@ -37,10 +39,10 @@ def out_of_service(cluster: Cluster | SubnetCluster, names: Sequence[str]) -> tu
 
 def with_cluster(found: Prediction, cluster: Cluster | SubnetCluster) -> Prediction:
     """The prediction with what follows from the cluster: drained hosts, seeds that are not known."""
-    return replace(found, notes=(*found.notes, *_of_cluster(found.case, cluster)))
+    return replace(found, notes=(*found.notes, *_of_hosts(found.case, cluster), *_of_seeds(found, cluster)))
 
 
-def _of_cluster(case: Case, cluster: Cluster | SubnetCluster) -> Iterator[str]:
+def _of_hosts(case: Case, cluster: Cluster | SubnetCluster) -> Iterator[str]:
     if case.hosts:
         named = out_of_service(cluster, case.hosts)
         if named:
@@ -52,10 +54,16 @@ def _of_cluster(case: Case, cluster: Cluster | SubnetCluster) -> Iterator[str]:
             )
     elif case.left_out:
         yield f"{counted(len(case.left_out), 'drained host')} left out; --job takes them in"
+
+
+def _of_seeds(found: Prediction, cluster: Cluster | SubnetCluster) -> Iterator[str]:
+    """Tiers that may hash alike, where that could gate: the links behind their choice are so full that fewer of them would be too few."""
+    case = found.case
     if isinstance(cluster, SubnetCluster) or case.hash not in ("ecmp", "e-ecmp") or not case.seed_per_tier:
         return
+    busiest = max(found.tiers.values(), default=0.0)
     for pair in polarised(cluster.fabric):
-        if pair.why == "unknown":
+        if pair.why == "unknown" and found.tiers.get(_CHOICE[pair.upper], 0.0) * pair.shared > max(1.0, busiest):
             yield (
                 f"EOS has no known hash seed, so {pair.lower} and {pair.upper} are walked as different; if they hash alike, "
                 f"{pair.left:.3g} % of what could cross {pair.upper}s is left (walked where load_balancing.seeds are equal)"

@@ -35,6 +35,8 @@ SCREEN = 5
 """Seeds of a first look; a setting that reaches the target there is walked over all seeds of the case."""
 UNSURE = 3.0
 """Percent that percentile 5 of a first look may lie below the target and yet be looked at again."""
+PINNED = "not proposed: paths fixed by a controller, for which no switch here is set up"
+"""What is said of a setting that is walked to be known only: `fabric tune --write` cannot write it."""
 _OVER = 1.005  # a load above 1 by more than rounding
 
 
@@ -217,7 +219,7 @@ def _found(search: _Search) -> tuple[Knobs, Net] | None:
 def _pinned(search: _Search) -> None:
     """What a controller would reach that fixes the path of every pair, on the declared uplinks: to be known, not chosen."""
     knobs = replace(search.start, hash="pinned", placement=_orders(search)[-1])
-    search.note(knobs, search.look(search.net, knobs, SCREEN), "no key: a controller that fixes paths")
+    search.note(knobs, search.look(search.net, knobs, SCREEN), PINNED)
 
 
 def _free(search: _Search) -> Knobs:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import Result
 
 from fabric.cli import tune as tuning
+from fabric.predict.knobs import Edit
 
 Cli = Callable[..., Result]
 SPEC = Path(__file__).resolve().parents[2] / "inventories" / "roce-24k" / "cluster.yaml"
@@ -88,6 +91,38 @@ def test_nothing_within_the_fabric_reaches_it(spec: Path, fabric_cli: Cli, golde
     found = fabric_cli("tune", spec, "--job", job, "--seeds", "6", "--most-qps", "8", "--write")
     golden("predict/tune-none.txt", found.stdout)
     assert found.exit_code == 1
+    pinned = [line for line in found.stdout.splitlines() if "pinned" in line]
+    assert len(pinned) == 1  # told where it is tried, and nowhere proposed
+    assert pinned[0].endswith("not proposed: paths fixed by a controller, for which no switch here is set up")
+
+
+@pytest.mark.parametrize(("step", "whole"), [("fsync", "old"), ("rename", "old"), ("after", "new")])
+def test_a_ctrl_c_leaves_the_spec_whole(
+    spec: Path, fabric_cli: Cli, monkeypatch: pytest.MonkeyPatch, step: str, whole: str
+) -> None:
+    """While the new text goes to the disk, as it takes the place of the old one, and behind that: old or new, and nothing beside it."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    old = spec.read_text(encoding="utf-8")
+    monkeypatch.setattr(tuning, "_search", _found_at_once(spec))
+    target = {"fsync": (os, "fsync"), "rename": (Path, "rename"), "after": (tuning, "_settings_changed")}[step]
+    monkeypatch.setattr(*target, stop)
+    found = fabric_cli("tune", spec, "--write")
+    said = [line for line in found.stderr.splitlines() if line]
+    assert (found.exit_code, found.stdout, said[-1]) == (130, "", "interrupted")
+    assert said[:-1] == ([f"wrote {spec}"] if whole == "new" else [])
+    text = spec.read_text(encoding="utf-8")
+    assert [name.name for name in spec.parent.iterdir()] == [spec.name]
+    assert (text == old) == (whole == "old")
+    assert ("qps: 16" in text) == (whole == "new")
+
+
+def _found_at_once(spec: Path) -> Callable[..., Any]:
+    """A search that has found 16 queue pairs."""
+    edit = Edit(("hosts", "nccl", "qps"), 4, 16)
+    return lambda *_: SimpleNamespace(edits=(edit,), chosen=None, by_hand=())
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,22 @@ def test_a_png_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "clusterfabric[plot]" in str(caught.value)
 
 
-def test_a_png_shows_the_lines(tmp_path: Path) -> None:
+def test_a_png_without_a_font(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    resvg = pytest.importorskip("resvg_py")
+    real = resvg.svg_to_bytes
+    monkeypatch.setattr(resvg, "svg_to_bytes", lambda **asked: real(**asked, skip_system_fonts=True))
+    with pytest.raises(FabricError) as caught:
+        check_plot_path(tmp_path / "a.png")
+    assert caught.value.message.endswith(
+        "neither DejaVu Sans nor Arial is installed, and a PNG without a font has no words"
+    )
+    check_plot_path(tmp_path / "a.svg")
+    assert f'font-family="{writing.FONTS}"' in sheet(three(), title="x")
+
+
+def test_a_png_shows_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("resvg_py")
+    monkeypatch.setattr(writing, "_has_fonts", lambda: True)  # words are not looked at here
     box = '<rect fill="#a40e26" width="10" height="10"/>'
     small = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10" width="20" height="10">{box}</svg>'
     rows = pixels(writing.png(small))

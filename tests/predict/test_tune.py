@@ -28,7 +28,7 @@ from fabric.predict.knobs import (
 )
 from fabric.predict.model import Case, Placement
 from fabric.predict.net import Net
-from fabric.predict.tune import Tuning, hopeless, tune
+from fabric.predict.tune import PINNED, Tuning, hopeless, tune
 from fabric.spec.cluster import ClusterSpec
 from tests.conftest import edited
 
@@ -94,7 +94,7 @@ def test_nothing_reaches_it() -> None:
     assert max(reached) == found.best.reached.p5
     assert {one.said for one in found.tried} >= {
         "as declared", "perfect balance would not reach it in this order", "falls short, and more flows would not be enough",
-        "no key: a controller that fixes paths",
+        PINNED,
     }  # fmt: skip
 
 

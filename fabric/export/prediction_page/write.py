@@ -13,6 +13,8 @@ from fabric.export.prediction_page.sheet import sheet
 from fabric.predict.model import Prediction
 
 KINDS = (".svg", ".png", ".html")
+FONTS = "system-ui, 'DejaVu Sans', Arial, sans-serif"
+"""As in sheet.svg.j2."""
 ZOOM = 2
 """Dots of a PNG for each pixel of the drawing: sharp in a slide."""
 
@@ -31,6 +33,18 @@ def check_plot_path(path: Path) -> None:
             f"{path}: a PNG needs the library resvg_py, which is not installed",
             hint="pip install 'clusterfabric[plot]', or name it FILE.svg",
         )
+    if kind == ".png" and not _has_fonts():
+        raise FabricError(
+            f"{path}: neither DejaVu Sans nor Arial is installed, and a PNG without a font has no words",
+            hint="install fonts-dejavu-core, or name it FILE.svg",
+        )
+
+
+def _has_fonts() -> bool:
+    """Whether the library finds a font of the sheet's: a word that is drawn differs from nothing."""
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" font-family="{FONTS}"><text y="20" font-size="20">'
+    drawn, empty = (png(f"{start}{word}</text></svg>") for word in ("M", ""))
+    return drawn != empty
 
 
 def plot(
