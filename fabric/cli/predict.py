@@ -191,6 +191,7 @@ def _changes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _predictions(ground: _Ground, cases: Sequence[Case], scale: float) -> list[Prediction]:
     from fabric.predict.answer import predict as answer
+    from fabric.predict.effort import notice
     from fabric.predict.notes import with_cluster
 
     found = []
@@ -198,6 +199,8 @@ def _predictions(ground: _Ground, cases: Sequence[Case], scale: float) -> list[P
         if len(cases) > 1:
             click.echo(f"case {number} of {len(cases)}: {case.name}", err=True)
         try:
+            if (line := notice(ground.net, case)) is not None:
+                click.echo(line, err=True)
             found.append(with_cluster(answer(ground.net, case, gbps=ground.gbps, scale=scale), ground.cluster))
         except FabricError as error:
             if len(cases) == 1:

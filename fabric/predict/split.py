@@ -16,7 +16,7 @@ from fabric.predict.net import Floats, Ints, Net
 
 Bools = npt.NDArray[np.bool_]
 
-_CELLS: Final = 1 << 22  # switch x group amounts held at once
+_CELLS: Final = 1 << 23  # switch x group amounts held at once
 _LEAST: Final = 64  # groups that go together at least: below that, calls cost more than what they do
 _FULL: Final = 8  # a set that one in so many groups goes by is added up by whole rows; others amount by amount
 _ROWS: Final = 1 << 20  # members x groups added up at once
