@@ -40,9 +40,10 @@ def place(*, spec: Path, hosts: int, busy: Path | None, out: Path | None, as_jso
 
     The fewest zones, each as full as can be, whole racks first; hosts that are planned or drained are left out.
     """
-    from fabric.design.load import design_loaded, load_spec, subnet_of
+    from fabric.design.load import SubnetCluster, design_loaded, load_spec, subnet_of
     from fabric.predict.expect import expected
     from fabric.predict.from_design import design_net
+    from fabric.predict.model import BIAS
     from fabric.predict.place import place as choose
     from fabric.predict.place import site_of
 
@@ -58,6 +59,8 @@ def place(*, spec: Path, hosts: int, busy: Path | None, out: Path | None, as_jso
         print_json("fabric.placement/1", _document(spec, chosen, net.rails, bounds, out, files))
     else:
         _tell(chosen, site.noun, net.rails, bounds)
+        takes = "the subnet manager's tables may take" if isinstance(cluster, SubnetCluster) else "hashing takes"
+        click.echo(f"{BIAS}; {takes} more: fabric predict --job")
         if out:
             click.echo(f"wrote {out}: {', '.join(files)}")
             if hosts > 1:  # one host sends nothing
@@ -115,7 +118,6 @@ def _write(out: Path, chosen: Chosen, gpus: int) -> list[str]:
 
 def _tell(chosen: Chosen, noun: str, gpus: int, bounds: Expected) -> None:
     from fabric.predict.expect import SHUFFLES
-    from fabric.predict.model import BIAS
 
     hosts = len(chosen.hosts)
     click.echo(
@@ -133,7 +135,6 @@ def _tell(chosen: Chosen, noun: str, gpus: int, bounds: Expected) -> None:
         f"placement bound (ring, perfect balance over all paths): {bounds.ordered:.1f} % of line rate in this order, "
         f"{shuffled.p50:.1f} % [{shuffled.p5:.1f}-{shuffled.p95:.1f}] in random order ({SHUFFLES} shuffles)"
     )
-    click.echo(f"{BIAS}; hashing takes more: fabric predict --job")
 
 
 def _document(

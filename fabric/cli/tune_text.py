@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 
 from fabric.cli.common import print_json, print_table
+from fabric.design.hosts.nccl_rules import MOST_QPS as PUBLISHED_QPS
 from fabric.predict.calibration import Calibration
 from fabric.predict.model import Band
+from fabric.predict.source import QPS_KEY
 from fabric.predict.telling import band_text, document, percent, size_text
 from fabric.predict.tune import Trial, Tuning
 
@@ -117,6 +119,10 @@ def _tell_changes(shown: Shown) -> None:
         click.echo(f"  {path}: {edit.before} -> {edit.after}")
     if found.chosen.wider is not None and found.chosen.wider.switches:
         click.echo(f"  which adds {found.chosen.wider.switches} switches and {found.chosen.wider.cables:,} cables")
+    if any(edit.path[-1] in ("qps", QPS_KEY) and int(edit.after) > PUBLISHED_QPS for edit in found.edits):
+        click.echo(
+            f"    nothing published goes beyond {PUBLISHED_QPS} queue pairs: --most-qps {PUBLISHED_QPS} looks no further"
+        )
     for text in found.by_hand:
         click.echo(f"  by hand: {text}")
     for key, value in shown.nccl.items():

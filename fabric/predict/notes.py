@@ -39,7 +39,7 @@ def out_of_service(cluster: Cluster | SubnetCluster, names: Sequence[str]) -> tu
 
 def with_cluster(found: Prediction, cluster: Cluster | SubnetCluster) -> Prediction:
     """The prediction with what follows from the cluster: drained hosts, seeds that are not known."""
-    return replace(found, notes=(*found.notes, *_of_hosts(found.case, cluster), *_of_seeds(found, cluster)))
+    return replace(found, notes=(*found.notes, *_of_hosts(found.case, cluster), *_of_switches(found, cluster)))
 
 
 def _of_hosts(case: Case, cluster: Cluster | SubnetCluster) -> Iterator[str]:
@@ -56,10 +56,17 @@ def _of_hosts(case: Case, cluster: Cluster | SubnetCluster) -> Iterator[str]:
         yield f"{counted(len(case.left_out), 'drained host')} left out; --job takes them in"
 
 
-def _of_seeds(found: Prediction, cluster: Cluster | SubnetCluster) -> Iterator[str]:
-    """Tiers that may hash alike, where that could gate: the links behind their choice are so full that fewer of them would be too few."""
+def _of_switches(found: Prediction, cluster: Cluster | SubnetCluster) -> Iterator[str]:
+    """Adaptive routing, which is no more perfect than flowlets; and tiers that may hash alike, where that could gate.
+
+    It could where the links behind their choice are so full that fewer of them would be too few.
+    """
     case = found.case
-    if isinstance(cluster, SubnetCluster) or case.hash not in ("ecmp", "e-ecmp") or not case.seed_per_tier:
+    if isinstance(cluster, SubnetCluster):
+        if case.hash == "spray":
+            yield "adaptive routing is reckoned as perfect balance over all equal paths, which it only comes near to"
+        return
+    if case.hash not in ("ecmp", "e-ecmp") or not case.seed_per_tier:
         return
     busiest = max(found.tiers.values(), default=0.0)
     for pair in polarised(cluster.fabric):

@@ -95,6 +95,12 @@ def test_seeds_that_are_not_known_are_no_matter_where_nothing_crosses(spec: Path
 def test_drained_hosts_of_infiniband(spec_file: Callable[..., Path], fabric_cli: Cli) -> None:
     every = json.loads(fabric_cli("predict", spec_file("ib-lab"), *QUICK, "--json").stdout)["cases"][0]
     assert (every["case"]["left_out_total"], every["notes"]) == (0, [])
+    adaptive = json.loads(fabric_cli("predict", spec_file("ib-lab"), *QUICK, "--hash", "spray", "--json").stdout)[
+        "cases"
+    ][0]
+    assert [note.split(",")[0] for note in adaptive["notes"]] == [
+        "adaptive routing is reckoned as perfect balance over all equal paths"
+    ]
     spec = spec_file("ib-lab", {"state": [{"match": {"name": "gt0002"}, "state": "drained"}]})
     less = json.loads(fabric_cli("predict", spec, *QUICK, "--json").stdout)["cases"][0]
     assert (less["case"]["left_out"], less["notes"]) == (["gt0002"], ["1 drained host left out; --job takes them in"])
