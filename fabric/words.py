@@ -5,6 +5,8 @@ And for times: "40 s", "12 min".
 
 from __future__ import annotations
 
+import json
+
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """The number with thousands separated, and the noun in the number's form; `nouns` when the plural is not `noun` + s."""
@@ -19,6 +21,21 @@ def verb(number: int, one: str, many: str) -> str:
 def once(name: str, reason: str) -> str:
     """`name: reason`, or the reason alone where it begins with the name, as what a connection says does."""
     return reason if reason.startswith((f"{name}:", f"{name} ")) else f"{name}: {reason}"
+
+
+def misread(error: Exception) -> str:
+    """Why a JSON document is not what it should be, for people: of the exceptions that reading one raises."""
+    if isinstance(error, KeyError):
+        return f"the key {error.args[0]!r} is missing" if error.args else "a key is missing"
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON, or was cut off: line {error.lineno}, column {error.colno}"
+    if isinstance(error, ValueError):
+        return str(error)[:120]
+    return "something in it is of another kind than it should be"
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from fabric.change.clock import Clock, stamp
 from fabric.change.events import Event, from_record, to_record
 from fabric.change.files import cannot, read_regular
 from fabric.errors import FabricError
+from fabric.words import misread
 
 NAME = "journal.jsonl"
 LIMIT = 1 << 30
@@ -87,7 +88,7 @@ def read_journal(path: Path) -> list[tuple[str, Event]]:
             if number == len(lines) - 1:
                 break
             hint = "fabric drift says how the devices stand; move the run's folder away to be done with it"
-            raise FabricError(f"{path}:{number} is damaged: {type(error).__name__}", hint=hint) from error
+            raise FabricError(f"{path}:{number} is damaged: {misread(error)}", hint=hint) from error
     return events
 
 

@@ -18,6 +18,7 @@ from fabric.change.files import cannot, read_regular, write_atomic
 from fabric.change.mask import mask_lines
 from fabric.change.paths import device_problem
 from fabric.errors import FabricError
+from fabric.words import misread
 
 FOLDER = "before"
 LIMIT = 256 << 20
@@ -59,7 +60,7 @@ def kept(run: Path, device: str) -> dict[str, bytes | None] | None:
         body = json.loads(data)
         return {p: None if c is None else zlib.decompress(base64.b64decode(c)) for p, c in body.items()}
     except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error) as error:
-        raise FabricError(f"{path} is damaged: {type(error).__name__}") from error
+        raise FabricError(f"{path} is damaged: {misread(error)}") from error
 
 
 def looks_secret(content: bytes) -> bool:

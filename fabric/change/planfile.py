@@ -24,6 +24,7 @@ from fabric.change.diff_model import Change
 from fabric.change.files import cannot, read_regular, write_atomic
 from fabric.change.plan import KINDS, DevicePlan, FileChange, Group, Plan
 from fabric.errors import FabricError
+from fabric.words import misread
 
 SCHEMA = "fabric.plan/1"
 LIMIT = 1 << 30
@@ -69,9 +70,8 @@ def load_plan(path: Path) -> Plan:
     try:
         return _plan(json.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = f"{type(error).__name__}: {str(error)[:120]}"
         raise FabricError(
-            f"{path} is no plan file that this fabric can read: {what}", hint="make a new plan"
+            f"{path} is no plan file that this fabric can read: {misread(error)}", hint="make a new plan"
         ) from error
 
 

@@ -165,20 +165,24 @@ def _of_fleet(name: str, loaded: Loaded[ClusterSpec], devices: Sequence[str]) ->
     return make(fleet, _chosen([host.name for host in fleet.hosts] if devices else [], devices))
 
 
-def _chosen(names: list[str], patterns: Sequence[str]) -> frozenset[str] | None:
-    """Names that the patterns choose (None: all); FabricError for a pattern that chooses none."""
+def _hint(pattern: str, names: Sequence[str]) -> str:
+    """What was meant: a spec (an argument of other commands), a name that is near, or how names look."""
     from fabric.design.suggest import near
 
+    if Path(pattern).is_file():
+        return f"here the spec is an option: --spec {pattern}"
+    hint = near(pattern, names)
+    return hint if hint.startswith("did") else f"devices are named like {names[0]}"
+
+
+def _chosen(names: list[str], patterns: Sequence[str]) -> frozenset[str] | None:
+    """Names that the patterns choose (None: all); FabricError for a pattern that chooses none."""
     if not patterns:
         return None
     found: set[str] = set()
     for pattern in patterns:
         hits = fnmatch.filter(names, pattern)
         if not hits:
-            hint = near(pattern, names)
-            raise FabricError(
-                f"no device matches {pattern!r}",
-                hint=hint if hint.startswith("did") else f"devices are named like {names[0]}",
-            )
+            raise FabricError(f"no device matches {pattern!r}", hint=_hint(pattern, names))
         found.update(hits)
     return frozenset(found)

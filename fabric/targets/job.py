@@ -70,7 +70,7 @@ class ClusterJob:
 
 def _select(fabric: Fabric, targets: set[str] | None) -> list[DeviceRef]:
     for target in sorted((targets or set()) - TARGETS):
-        raise FabricError(f"there is no target {target!r}", hint=near(target, sorted(TARGETS)))
+        raise FabricError(f"there is no target {target!r}", hint=near(target, [*sorted(TARGETS), "host"]))
     return [
         DeviceRef(switch.name, switch.role, switch.nos)
         for switch in fabric.switches

@@ -194,11 +194,11 @@ def test_plan_file_round_trip(tree: Path, tmp_path: Path, full: bool) -> None:
     ("content", "message"),
     [
         (None, "there is no plan file {path} (hint: make one with fabric plan -o)"),
-        ("{", "JSONDecodeError"),
-        ("[]", "TypeError"),
+        ("{", "it is no JSON, or was cut off: line 1, column 2"),
+        ("[]", "something in it is of another kind than it should be"),
         ('{"schema": "fabric.plan/9"}', "schema 'fabric.plan/9', this fabric reads 'fabric.plan/1'"),
-        ('{"schema": "fabric.plan/1", "devices": {"a": {}}}', "KeyError: 'role'"),
-        ("[" * 100_000, "RecursionError"),
+        ('{"schema": "fabric.plan/1", "devices": {"a": {}}}', "the key 'role' is missing"),
+        ("[" * 100_000, "it is nested too deep"),
     ],
 )
 def test_bad_plan_files(tmp_path: Path, content: str | None, message: str) -> None:
