@@ -60,7 +60,13 @@ def _candidates(step: str, now: Asked, whole: Asked, gates: Floats) -> list[tupl
         text = ", ".join(case.failures[:3]) + (", ..." if len(case.failures) > 3 else "")
         return [(f"repair {text}", "state", whole)]
     if step == "polarisation":
-        return [("a hash seed of its own for each tier", "load_balancing.seeds", _with(now, seed_per_tier=True))]
+        return [
+            (
+                "a hash seed of its own for each tier, where a command sets one (none is evidenced for EOS)",
+                "load_balancing.seeds",
+                _with(now, seed_per_tier=True),
+            )
+        ]
     if step == "placement":
         return _placements(now, gates)
     return _spreads(now, gates)

@@ -12,6 +12,7 @@ from string import Formatter
 
 from fabric.design.fabric import Fabric
 from fabric.design.figures import figures
+from fabric.design.hosts.nccl_rules import MOST_QPS as PUBLISHED
 from fabric.design.load import Cluster, SubnetCluster
 from fabric.design.remark import Remark
 from fabric.predict.place import site_of
@@ -88,14 +89,24 @@ def _too_few(profile: str, shape: tuple[int, int, int], left: float, pairs: int 
     cost = f"a ring in rack order over racks of {profile} then reaches {reached}"
     if pairs is None:
         text = f"ecmp sends all queue pairs of two NICs along one path: {cost}; e-ecmp with {wanted} queue pairs would reach all of it"
+        if wanted is not None:
+            text += _published(shape, 1, wanted)
         return Remark(("load_balancing", "method"), "few-paths", text)
     cure = (
-        f"{wanted} would reach all of it"
+        f"{wanted} would reach all of it{_published(shape, pairs, wanted)}"
         if wanted and wanted <= MOST_PAIRS
         else "no number of them is enough: more uplinks are"
     )
     text = f"{counted(pairs, 'queue pair')} {'is' if pairs == 1 else 'are'} few for {links} uplinks: {cost}; {cure}"
     return Remark(("hosts", "nccl", "qps"), "few-paths", text)
+
+
+def _published(shape: tuple[int, int, int], pairs: int, wanted: int) -> str:
+    """What the most queue pairs that are published reach, where more are wanted: `fabric check` warns of more, too."""
+    if wanted <= PUBLISHED:
+        return ""
+    reach = f", which reach about {100 * hashed_norm(*shape, PUBLISHED):.0f} %" if pairs < PUBLISHED else ""
+    return f"; nothing published goes beyond {PUBLISHED}{reach}"
 
 
 def in_order(pattern: str, site: str) -> bool:

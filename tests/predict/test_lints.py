@@ -91,10 +91,15 @@ def test_when_it_is_said(changes: dict[str, Any], code: str | None, said: str, s
     [
         (
             {"hosts.nccl": {"qps": 16}},
-            "then reaches about 80 % of line rate (closed form, median; measured lies below); 26 would",
+            "then reaches about 80 % of line rate (closed form, median; measured lies below); 26 would reach all of it; "
+            "nothing published goes beyond 16",
         ),
         ({"hosts.nccl": {"qps": 32}}, ""),
-        ({"load_balancing.method": "ecmp"}, "e-ecmp with 26 queue pairs would reach all of it"),
+        (
+            {"hosts.nccl": {"qps": 8}},
+            "; 26 would reach all of it; nothing published goes beyond 16, which reach about 80 %",
+        ),
+        ({"load_balancing.method": "ecmp"}, "e-ecmp with 26 queue pairs would reach all of it; nothing published goes"),
     ],
 )
 def test_queue_pairs(changes: dict[str, Any], said: str, spec_file: SPEC_FILE) -> None:
