@@ -32,6 +32,8 @@ LINK: Mapping[ClueKind, float] = {
 }  # fmt: skip
 HOST = 3.0
 """What each kind of clue weighs (against the cost of believing in a fault, `explain.COST`)."""
+OF_SWITCH = 0.3
+"""What a clue at a cable says of the switch at its end, as a share: errors at two ports are two cables, at many ports the switch."""
 SURE = 7.0
 """From this weight on, a clue alone is enough."""
 NIC_SAYS: frozenset[ClueKind] = frozenset({"pcie", "local-error"})
@@ -112,18 +114,19 @@ def observation(places: Places, heard: Heard) -> Observation | None:
     if kind == "retry-exceeded" and heard.peer is not None and heard.peer != suspect:
         return _between(places, suspect, heard.peer)
     may: tuple[Suspect, ...] = ()
+    ways: tuple[tuple[Suspect, float], ...] = ()
     weight = LINK.get(kind, HOST)
     if suspect[0] == "gpu":
         weight = GPU.get(kind, HOST)
     elif suspect[0] == "link" and kind != "crossed":  # a cable in a wrong port is no fault of its switch
-        may = (places.switch(places.seat(suspect[1], suspect[2]).switch),)
+        ways = ((places.switch(places.seat(suspect[1], suspect[2]).switch), OF_SWITCH),)
     elif suspect[0] == "trunk":
         trunk = places.trunk[suspect[1]]
-        may = (places.switch(trunk.a), places.switch(trunk.b))
+        ways = ((places.switch(trunk.a), OF_SWITCH), (places.switch(trunk.b), OF_SWITCH))
     elif suspect[0] != "link":
         may = tuple(("link", suspect[1], seat.rail) for seat in places.seats.get(suspect[1], ()))
         weight = 8.0 if kind in GPU else HOST
-    return Observation(True, (suspect,), may, weight, said=weight >= SURE)
+    return Observation(True, (suspect,), may, weight, said=weight >= SURE, ways=ways)
 
 
 def _between(places: Places, one: Suspect, other: Suspect) -> Observation:

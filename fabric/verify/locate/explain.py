@@ -56,7 +56,7 @@ class Observation:
     alone: bool = False
     """One rail only was measured: among others, its slowness may not show."""
     ways: tuple[tuple[Suspect, float], ...] = ()
-    """Single parts that one of its many flows could have met, with the probability that one did."""
+    """Single parts that one of its many flows could have met, with the probability that one did; for a clue at a cable, the switch there."""
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class _Table:
         """What a suspect gets for a bad result that it covers."""
         if suspect[0] in SINGLE:
             return self.single[number] * self.chance.get((suspect, number), 1.0)
-        return self.shared[number]
+        return self.shared[number] * self.chance.get((suspect, number), 1.0)
 
     def lost(self, one: Explained, others: Sequence[Suspect]) -> float:
         """How much less others pay for what it explains."""

@@ -77,6 +77,17 @@ CASES: dict[str, tuple[list[Measurement], list[Clue], list[tuple[str, str]]]] = 
     "Xid": (pairs(), [Clue("xid", f"{A}:gpu5", "Xid 79")], [("gpu", f"{A}:gpu5")]),
     "flushed is never the cause": (pairs(), [Clue("flushed", A, "status 5"), Clue("flushed", B, "status 5")], []),
     "a port error": (pairs(), [Clue("port-error", f"{A}:mlx5_3", "port error", count=3)], [("cable", WIRE)]),
+    "two ports' counters are two cables": (
+        [], [Clue("counter", f"leaf0004:{port}", "symbol errors") for port in (1, 2)],
+        [("cable", WIRE.replace("leaf0004:1", "leaf0004:2").replace(A, B)), ("cable", WIRE)],
+    ),
+    "a slow rail and another port's counter": (
+        [m("rails", f"{C} {D}", 20.0, (3,)), *rails(f"{E} {F}")], [Clue("counter", "leaf0004:1", "symbol errors")],
+        [("cable", WIRE), ("undecided", f"{C} or {D}")],
+    ),
+    "counters at many ports are the switch": (
+        [], [Clue("counter", f"leaf0004:{port}", "symbol errors") for port in range(1, 8)], [("switch", "leaf0004")],
+    ),
     "who retries with everybody": (
         pairs(), [Clue("retry-exceeded", f"{A}:ib3", "status 12", f"{other}:ib3") for other in (B, C, D)], [("cable", WIRE)],
     ),
