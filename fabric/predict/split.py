@@ -54,6 +54,21 @@ def _sums(place: Ints, amount: Floats, count: int) -> Floats:
     return np.bincount(place, amount, count).astype(np.float64, copy=False)
 
 
+def _merged(rows: Floats, size: Ints, to: Ints) -> tuple[Floats, Ints, Ints]:
+    """Rows of sets that lead to the same switches are one row: in a Clos network those of a plane, or of a unit."""
+    raw, ends = to.tobytes(), (np.cumsum(size) * to.itemsize).tolist()
+    known: dict[bytes, int] = {}
+    kind = np.array([known.setdefault(raw[a:b], len(known)) for a, b in zip([0, *ends], ends, strict=False)])
+    if len(known) == size.size:
+        return rows, size, to
+    order = np.argsort(kind, kind="stable")
+    first = order[np.searchsorted(kind[order], np.arange(len(known)))]
+    merged = np.zeros((len(known), rows.shape[1]))
+    for one, many in zip(kind.tolist(), rows, strict=True):
+        merged[one] += many
+    return merged, size[first], np.frombuffer(b"".join(known), dtype=to.dtype)
+
+
 class _Block:
     """The loads towards some groups. What stands at switches and goes on: `amount[s - low, group]` for switches from `low` on."""
 
@@ -131,9 +146,11 @@ class _Block:
         rows = np.zeros((sets.size, self.wide))
         rows[(np.cumsum(there) - 1)[chosen - low], place] = each  # a switch has an amount for a group once
         size = self.net.tables.size[sets]
-        channel, from_set = self._members(sets, size), np.repeat(np.arange(sets.size), size)
-        self._carry(channel, rows.sum(axis=1)[from_set])
+        channel = self._members(sets, size)
+        self._carry(channel, np.repeat(rows.sum(axis=1), size))
         to = self.net.target[channel]
+        rows, size, to = _merged(rows, size, to)
+        from_set = np.repeat(np.arange(size.size), size)
         order = np.argsort(to, kind="stable")
         targets, first = np.unique(to[order], return_index=True)
         from_set, sums = from_set[order], np.empty((targets.size, self.wide))
