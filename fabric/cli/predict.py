@@ -132,8 +132,19 @@ def _ground(spec: Path, state: Path | None, *, live: bool) -> _Ground:
 
         net, walked = live_net(spec, cluster, state), "the forwarding tables of the live switches"
     else:
-        net, walked = design_net(cluster), "the design"
+        net, walked = design_net(cluster), _designed(cluster)
     return _Ground(cluster, net, nic_gbps(cluster), state_folder(spec, state), walked)
+
+
+def _designed(cluster: Cluster | SubnetCluster) -> str:
+    """What was walked; on InfiniBand what stood in for the subnet manager's tables."""
+    from fabric.design.load import SubnetCluster
+
+    if not isinstance(cluster, SubnetCluster):
+        return "the design"
+    from fabric.predict.from_subnet import assumed
+
+    return f"the design, with {assumed(cluster.subnet)}"
 
 
 _ONE = ("collective", "algorithm", "far", "gpus", "job", "placement", "hashing", "qps", "channels", "sizes", "seeds")

@@ -117,7 +117,7 @@ class _Pruner:
             put.put(switch, np.where(every == switch, -1, row))
         for switch in self.gone.switches:
             put.put(switch, np.zeros(every.size, dtype=np.int64))
-        return replace(self.base, tables=put.done(self.store), leaf_of=self._leaves(), capacity=self.base.capacity)
+        return replace(self.base, tables=put.done(self.store), leaf_of=self._leaves(), open=None)
 
     def _cut_nics(self) -> Ints:
         net = self.base

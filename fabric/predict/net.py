@@ -60,7 +60,8 @@ class Net:
 
     NIC n = index of its host * `rails` + rail. `source` and `target` of a channel: a switch's index, or -1 - n for NIC n.
     `capacity` is in units of the NIC's rate. `level` of a switch: 0 = leaf. `tier` of a channel indexes `tiers` ("rtsw up", ...).
-    `leaf_of`, `up_of`, `down_of`: leaf switch and channels of each NIC; -1 for one without a cable.
+    `leaf_of`, `up_of`, `down_of`: leaf switch and channels of each NIC; -1 for one without a cable. `open`: the same network with all
+    shortest paths, where these tables fix one of them; perfect balance is reckoned there.
     """
 
     SIZE_BITS: ClassVar = 16
@@ -81,6 +82,7 @@ class Net:
     groups: Groups
     tables: Tables
     label: Callable[[int], str]
+    open: Net | None = None
 
     @property
     def nics(self) -> int:

@@ -95,7 +95,13 @@ class Asked:
 
     def even(self, step: Step) -> Floats:
         """Load of each channel when every switch balances perfectly."""
-        return self._once(self._even, step, lambda: spread(step.ready))
+        return self._once(self._even, step, lambda: spread(self._open(step)))
+
+    def _open(self, step: Step) -> Flows:
+        """The flows of a phase with all shortest paths to choose from."""
+        if self.net.open is None:
+            return step.ready
+        return flows(self.net.open, step.phase.src, step.phase.dst, step.phase.weight)
 
     def _once(self, kept: dict[tuple[int, int], T], step: Step, make: Callable[[], T]) -> T:
         """What is made once of a phase: always where the order is fixed, else while it is not too much."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,19 @@ from fabric.design.load import load_subnet
 from fabric.errors import FabricError
 from fabric.forwarding.shift import contention
 from fabric.forwarding.tables import Routes
+from fabric.predict.answer import predict
 from fabric.predict.failures import without
 from fabric.predict.from_lfts import lft_net
 from fabric.predict.from_subnet import subnet_net
 from fabric.predict.hashing import HashPolicy
 from fabric.predict.load import link_loads, spray_loads
 from fabric.predict.loops import check
+from fabric.predict.model import Case
 from fabric.predict.net import Floats, Ints, Net, norm
 from tests.forwarding.trees import SMALL, THREE, Shape, fat_tree, tree_routes
 
+OPENSM = "14a0ad15f2ddca43ca24ba198bb8f6d0312d4731b2c22f3b692e3dcee109d888"
+"""Digest of the tables that a real opensm 3.3.23 wrote into the simulated fabric of ib-lab, the same with minhop and with updn."""
 PLAIN = HashPolicy("ecmp")
 
 
@@ -61,7 +66,7 @@ def test_design_by_destination(ib_lab: Subnet) -> None:
     """`ftree`: every shift in node order is free of conflicts on the lab's fabric; hashing over the same paths is not."""
     ring = np.arange(384)
     free = subnet_net(ib_lab)
-    hashed = subnet_net(replace(ib_lab, routing=replace(ib_lab.routing, engines=("updn",))))
+    hashed = subnet_net(replace(ib_lab, routing=replace(ib_lab.routing, engines=("dfsssp",))))
     for by in (8, 16, 64, 136):
         assert norm(free, shift(free, ring, by)) == 1.0
         assert trunks(free, spray_loads(free, ring, np.roll(ring, -by), 1.0)).max() <= 1.0
@@ -69,6 +74,30 @@ def test_design_by_destination(ib_lab: Subnet) -> None:
     assert norm(hashed, spray_loads(hashed, ring, np.roll(ring, -136), 1.0)) == 1.0
     check(hashed)
     check(free)
+
+
+@pytest.mark.parametrize("engine", ["minhop", "updn"])
+def test_design_by_the_least_loaded_port(ib_lab: Subnet, engine: str) -> None:
+    """Every switch even by itself, and all rails of a host over one cable to the core: aliasing, as opensm 3.3.23 has it here."""
+    net = subnet_net(replace(ib_lab, routing=replace(ib_lab.routing, engines=(engine,))))
+    check(net)
+    assert table_digest(net) == OPENSM
+    assert norm(net, shift(net, np.arange(384), 8)) == 1 / 8
+    found = predict(net, Case("ring", hash="ecmp"))
+    assert (found.reached.p50, found.placement_bound) == (12.5, 100.0)
+    assert found.change is not None
+    assert (found.change.key, found.change.reached.p50) == ("backend.routing.engines", 100.0)
+
+
+def table_digest(net: Net) -> str:
+    """Of the channel by which each switch sends to each NIC, by name."""
+    nic = np.arange(net.nics)
+    said = []
+    for at, switch in enumerate(net.switches):
+        sets = net.sets(np.full(nic.size, at), nic)
+        ways = ["-" if one < 0 else net.name(int(net.tables.members[net.tables.start[one]])) for one in sets.tolist()]
+        said.append(f"{switch}: {' '.join(ways)}")
+    return sha256("\n".join(sorted(said)).encode()).hexdigest()
 
 
 def broken(routes: Routes, edit: Callable[[Routes], None]) -> Routes:
