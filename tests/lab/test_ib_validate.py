@@ -66,6 +66,21 @@ def test_clean(lab: LabUnderTest) -> None:
     }  # fmt: skip
 
 
+def reached(lab: LabUnderTest, *options: object, seat: bool = True) -> tuple[float, str]:
+    """(percent of line rate that `fabric predict` says of the large messages of a ring, what it walked)."""
+    ask = (sys.executable, "-m", "fabric", "predict", lab.spec, "--json", "--seeds", "1", "--sizes", "1G", *options)
+    document = json.loads((lab.seat(*ask) if seat else lab.cli(*ask[3:])).stdout)
+    (case,) = document["cases"]
+    assert case["gpus"] == 384
+    return case["reached"]["p50"], document["walked"]
+
+
+def test_the_live_tables_are_walked(lab: LabUnderTest) -> None:
+    live, walked = reached(lab, "--live")
+    assert walked == "the forwarding tables of the live switches"
+    assert live == reached(lab, seat=False)[0] == 100.0
+
+
 @pytest.mark.parametrize(
     ("faults", "found"),
     [
@@ -150,3 +165,5 @@ def test_faults_of_files(
     lab.node(MASTER, "systemctl", how, "opensm")
     settled(lab)
     wait_until(lambda: validate(lab)[0] == found, timeout=60, words=f"found {validate(lab)[0]}")
+    if new == "fattree":  # opensm has fallen back to minhop
+        assert reached(lab, "--live")[0] == 12.5
