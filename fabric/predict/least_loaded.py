@@ -14,7 +14,7 @@ from fabric.forwarding.wiring import Wiring
 from fabric.predict.from_wiring import Cabling
 from fabric.predict.net import NO_PATH, Groups, Ints, Tables
 from fabric.predict.sets import ANY, Compressor, singles
-from fabric.predict.shortest import FAR, distances
+from fabric.predict.shortest import FAR, distances, weights
 
 
 def least_loaded_tables(wiring: Wiring, cabling: Cabling, endpoint: Ints, groups: Groups) -> Tables:
@@ -34,7 +34,7 @@ def least_loaded_tables(wiring: Wiring, cabling: Cabling, endpoint: Ints, groups
         out = np.arange(begin[switch], begin[switch + 1])
         here = distance[switch]
         ways = (distance[cabling.target[out]] == here - 1) & (here != FAR)
-        port = _chosen(ways, leaf, homes[leaf] == switch)
+        port = chosen(ways, leaf, homes[leaf] == switch)
         row = np.where(port < 0, NO_PATH, begin[switch] + port + 1)[mine]
         put.put(switch, np.where(groups.home == switch, ANY, row))
     return put.done(singles(cabling.first, cabling.source.size))
@@ -49,12 +49,14 @@ def in_turn(wiring: Wiring) -> Ints:
     return cabled[np.lexsort((wiring.home_port[cabled], guid, -on_leaf))]
 
 
-def _chosen(ways: npt.NDArray[np.bool_], leaf: Ints, own: npt.NDArray[np.bool_]) -> Ints:
+def chosen(ways: npt.NDArray[np.bool_], leaf: Ints, own: npt.NDArray[np.bool_]) -> Ints:
     """The port (row of `ways`) that each destination in turn gets on one switch; -1 for its own and those without a way.
 
     `ways[p, l]`: does port p lie on a shortest way to leaf l. The least loaded one is taken, of several the first.
     """
-    some, which = np.unique(ways.T, axis=0, return_inverse=True)  # some[k, p]: the kinds of choice
+    keys = weights(ways.shape[0]) @ ways.astype(np.uint64)
+    _, column, which = np.unique(keys, return_index=True, return_inverse=True)
+    some = ways.T[column]  # some[k, p]: the kinds of choice
     possible = np.count_nonzero(some, axis=1) > 0
     kind = np.where(own | ~possible[which[leaf]], -1, which[leaf])
     if (some.sum(axis=0) <= 1).all():

@@ -56,13 +56,14 @@ def shortest_tables(switches: int, first: int, source: Ints, target: Ints, group
 
 
 @lru_cache(maxsize=64)
-def _weights(count: int) -> npt.NDArray[np.uint64]:
+def weights(count: int) -> npt.NDArray[np.uint64]:
+    """A number for each place in a set: sums over sets are alike where the sets are, as far as 64 bits tell."""
     return np.array([pow(_ODD, place + 1, 1 << 64) for place in range(count)], dtype=np.uint64)
 
 
 def _numbers(store: SetStore, nearer: npt.NDArray[np.bool_], channels: Ints) -> Ints:
     """The set of each column: the channels that are true in it. Columns are alike when sums of odd powers of 64 bits are."""
-    keys = _weights(channels.size) @ nearer.astype(np.uint64)
+    keys = weights(channels.size) @ nearer.astype(np.uint64)
     _, column, which = np.unique(keys, return_index=True, return_inverse=True)
     numbers = [store.add(channels[nearer[:, one]].tolist()) for one in column.tolist()]
     found: Ints = np.array(numbers, dtype=np.int64)[which]

@@ -20,6 +20,7 @@ from fabric.predict.failures import without
 from fabric.predict.from_lfts import lft_net
 from fabric.predict.from_subnet import subnet_net
 from fabric.predict.hashing import HashPolicy
+from fabric.predict.least_loaded import chosen
 from fabric.predict.load import link_loads, spray_loads
 from fabric.predict.loops import check
 from fabric.predict.model import Case
@@ -154,3 +155,17 @@ def test_a_cut_cable_of_static_tables() -> None:
     net = lft_net(tree_routes(fat_tree(SMALL)))
     with pytest.raises(FabricError, match="cut leaf00-00 off from"):
         without(net, ["leaf00-00:9"])
+
+
+@pytest.mark.parametrize(
+    ("ways", "leaf", "own", "ports"),
+    [
+        ([[1], [1]], [0, 0, 0], [], [0, 1, 0]),
+        ([[1, 0], [1, 1], [0, 1]], [0, 1, 1, 0, 0], [], [0, 1, 2, 0, 1]),  # ways that share a port count together
+        ([[1, 0], [1, 0]], [0, 1, 0], [0], [-1, -1, 0]),  # its own, none, the first free one
+    ],
+    ids=["round", "shared", "none"],
+)
+def test_the_least_loaded_port(ways: list[list[int]], leaf: list[int], own: list[int], ports: list[int]) -> None:
+    mine = np.isin(np.arange(len(leaf)), own)
+    assert chosen(np.array(ways, dtype=np.bool_), np.array(leaf), mine).tolist() == ports
