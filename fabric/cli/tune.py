@@ -8,7 +8,7 @@ bias}.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -22,12 +22,15 @@ from fabric.errors import FabricError
 from fabric.predict.model import Algorithm, Collective, Placement
 
 if TYPE_CHECKING:
-    from fabric.design.load import Cluster
+    from fabric.design.ib.model import Subnet
+    from fabric.design.load import Cluster, SubnetCluster
     from fabric.predict.calibration import Calibration
-    from fabric.predict.knobs import Wider
+    from fabric.predict.knobs import Edit, Knobs
     from fabric.predict.model import Case, Prediction
     from fabric.predict.net import Net
-    from fabric.predict.tune import Tuning
+    from fabric.predict.trials import Tuning
+    from fabric.spec.cluster import ClusterSpec
+    from fabric.spec.loader import Loaded
 
 _SMALL = 256  # GPUs of the small cluster of the published figure
 
@@ -75,6 +78,8 @@ def tune(
 ) -> None:
     """Search queue pairs, channels, rank order, hash seeds and uplinks of SPEC for the cheapest changes that reach the target.
 
+    On InfiniBand: the routing engine, rank order and uplinks; its paths know no queue pairs.
+
     Exit codes: 0 the spec reaches it, as declared or as written; 2 changes are proposed, or some are left to be made by hand; 1 nothing
     within the ports and the room for growth reaches it.
     """
@@ -85,6 +90,10 @@ def tune(
 
         check_plot_path(plot)
     ground = _ground(spec, options["state"])
+    if ground.infiniband and context.get_parameter_source("most_qps") is not click.core.ParameterSource.DEFAULT:
+        raise FabricError(
+            f"{spec}: backend.kind is infiniband, where paths know no queue pairs", hint="without --most-qps"
+        )
     found = _search(ground, options)
     text = _edited(ground, {edit.path: edit.after for edit in found.edits})
     changed = _accepted(ground, text) if found.edits else ground.cluster
@@ -105,10 +114,15 @@ class _Ground:
 
     spec: Path
     text: str
-    cluster: Cluster
+    cluster: Cluster | SubnetCluster
     net: Net
     gbps: float
     made: Calibration | None
+
+    @property
+    def infiniband(self) -> bool:
+        """Whether the subnet manager's tables are the paths."""
+        return self.cluster.spec.backend.kind == "infiniband"
 
     def ask(self, net: Net, case: Case) -> Prediction:
         """A prediction with the rate of these NICs, its latency corrected by a measured run where one is kept."""
@@ -120,7 +134,6 @@ class _Ground:
 
 
 def _ground(spec: Path, state: Path | None) -> _Ground:
-    from fabric.design.load import design_loaded
     from fabric.predict.calibration import load
     from fabric.predict.from_design import design_net
     from fabric.predict.source import nic_gbps
@@ -129,23 +142,21 @@ def _ground(spec: Path, state: Path | None) -> _Ground:
     from fabric.spec.yaml_read import decode, read_bytes
 
     text = decode(read_bytes(spec), str(spec))
-    loaded = load_text(text, spec, ClusterSpec)
-    if loaded.value.backend.kind == "infiniband":
-        raise FabricError(
-            f"{spec}: backend.kind is infiniband; tune is for RoCE: on InfiniBand the subnet manager fixes the paths",
-            hint="fabric predict compares rank orders; backend.routing.engines chooses the paths",
-        )
-    cluster = design_loaded(loaded)
+    cluster = _designed(load_text(text, spec, ClusterSpec))
     made = load(state_folder(spec, state), cluster.spec.name)
     return _Ground(spec, text, cluster, design_net(cluster), nic_gbps(cluster), made)
 
 
+def _designed(loaded: Loaded[ClusterSpec]) -> Cluster | SubnetCluster:
+    from fabric.design.load import design_loaded, subnet_of
+
+    return subnet_of(loaded) if loaded.value.backend.kind == "infiniband" else design_loaded(loaded)
+
+
 def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
     from fabric.predict.answer import check
-    from fabric.predict.knobs import declared
     from fabric.predict.model import Case
     from fabric.predict.notes import out_of_service
-    from fabric.predict.tune import tune as search
 
     hosts: tuple[str, ...] = ()
     if options["job"] is not None:
@@ -154,17 +165,47 @@ def _search(ground: _Ground, options: Mapping[str, Any]) -> Tuning:
         if options["gpus"] is not None or options["placement"] is not None:
             raise FabricError("--job says who runs and in what order; --gpus and --placement cannot be given with it")
         hosts = read_job(options["job"])
-    start = declared(ground.cluster.fabric, channels=options["channels"], placement=options["placement"])
+    start = _declared(ground.cluster, options)
     start = replace(start, placement="given") if hosts else start
     case = Case(
         "as declared", collective=options["collective"], algorithm=options["algorithm"], gpus=options["gpus"], hosts=hosts,
         placement=start.placement, seeds=options["seeds"], left_out=out_of_service(ground.cluster, ground.net.hosts),
     )  # fmt: skip
     check(start.of(case))
-    return search(
-        ground.cluster.fabric, ground.net, case, start, target=options["target"], build=_builder(ground), ask=ground.ask,
-        most_qps=options["most_qps"],
-    )  # fmt: skip
+    return _found(ground, case, start, options)
+
+
+def _declared(cluster: Cluster | SubnetCluster, options: Mapping[str, Any]) -> Knobs:
+    from fabric.design.load import Cluster
+    from fabric.predict import knobs, tune_ib
+
+    today = {"channels": options["channels"], "placement": options["placement"]}
+    return (
+        knobs.declared(cluster.fabric, **today)
+        if isinstance(cluster, Cluster)
+        else tune_ib.declared(cluster.subnet, **today)
+    )
+
+
+def _found(ground: _Ground, case: Case, start: Knobs, options: Mapping[str, Any]) -> Tuning:
+    from fabric.design.load import Cluster
+    from fabric.predict.from_design import design_net
+    from fabric.predict.tune import tune as search
+    from fabric.predict.tune_ib import tune_subnet
+
+    cluster = ground.cluster
+    if isinstance(cluster, Cluster):
+        return search(
+            cluster.fabric, ground.net, case, start, target=options["target"], most_qps=options["most_qps"], ask=ground.ask,
+            build=lambda wider: design_net(_changed(ground, wider.edits)),
+        )  # fmt: skip
+
+    def build(edits: Sequence[Edit]) -> tuple[Subnet, Net]:
+        changed = _changed(ground, edits)
+        assert not isinstance(changed, Cluster)  # noqa: S101 - no edit changes the kind
+        return changed.subnet, design_net(changed)
+
+    return tune_subnet(cluster.subnet, ground.net, case, start, target=options["target"], build=build, ask=ground.ask)
 
 
 def _write(ground: _Ground, text: str) -> None:
@@ -179,14 +220,9 @@ def _write(ground: _Ground, text: str) -> None:
     click.echo(f"wrote {spec}", err=True)  # at once, so that it is known whatever comes behind
 
 
-def _builder(ground: _Ground) -> Callable[[Wider], Net]:
-    """The network of the spec with more uplinks; FabricError where ports, cables or the room for growth do not allow them."""
-    from fabric.predict.from_design import design_net
-
-    def build(wider: Wider) -> Net:
-        return design_net(_accepted(ground, _edited(ground, {edit.path: edit.after for edit in wider.edits})))
-
-    return build
+def _changed(ground: _Ground, edits: Sequence[Edit]) -> Cluster | SubnetCluster:
+    """The spec with some edits; FabricError where ports, cables or the room for growth do not allow them."""
+    return _accepted(ground, _edited(ground, {edit.path: edit.after for edit in edits}))
 
 
 def _edited(ground: _Ground, values: Mapping[tuple[str | int, ...], int | str]) -> str:
@@ -195,27 +231,35 @@ def _edited(ground: _Ground, values: Mapping[tuple[str | int, ...], int | str]) 
     return with_values(ground.text, str(ground.spec), values)
 
 
-def _accepted(ground: _Ground, text: str) -> Cluster:
+def _accepted(ground: _Ground, text: str) -> Cluster | SubnetCluster:
     """The cluster of a changed text, as far as `fabric check` would take it."""
-    from fabric.design.load import design_loaded
+    from fabric.design.load import Cluster
     from fabric.spec.cluster import ClusterSpec
     from fabric.spec.loader import load_text
     from fabric.targets.trial import accept
+    from fabric.targets.trial_subnet import accept_subnet
 
-    cluster = design_loaded(load_text(text, ground.spec, ClusterSpec))
-    accept(cluster)
+    cluster = _designed(load_text(text, ground.spec, ClusterSpec))
+    if isinstance(cluster, Cluster):
+        accept(cluster)
+    else:
+        accept_subnet(cluster)
     return cluster
 
 
-def _settings_changed(before: Cluster, after: Cluster) -> dict[str, str]:
+def _settings_changed(before: Cluster | SubnetCluster, after: Cluster | SubnetCluster) -> dict[str, str]:
     """Lines of nccl.conf that the changes of the spec change."""
+    from fabric.catalog import catalog
     from fabric.design.hosts.nccl import derived, merged
     from fabric.design.hosts.qos import qos_of
 
     old, new = (
         {
             row.key: row.value
-            for row in merged(derived(one.spec, one.fabric.platform, qos_of(one.spec)), one.spec.hosts.nccl.overrides)
+            for row in merged(
+                derived(one.spec, catalog().host(one.spec.hosts.platform), qos_of(one.spec)),
+                one.spec.hosts.nccl.overrides,
+            )
         }
         for one in (before, after)
     )
@@ -236,13 +280,21 @@ def _draw(plot: Path, ground: _Ground, found: Tuning) -> None:
     click.echo(f"wrote {plot}, {size:,} bytes", err=True)
 
 
+def _together(cluster: Cluster | SubnetCluster) -> int:
+    """Hosts of the first zone, or of a scalable unit: a small job stays among them."""
+    from fabric.design.load import Cluster
+
+    if not isinstance(cluster, Cluster):
+        return cluster.spec.infiniband.hosts_per_unit
+    first = next(iter(cluster.fabric.zones.values()))
+    return first.racks * first.profile.hosts
+
+
 def _three(ground: _Ground, found: Tuning) -> list[Prediction]:
     """The published figure: small, large as is, large tuned."""
     case = found.before.case
     drawn: list[Prediction] = []
-    first = next(iter(ground.cluster.fabric.zones.values()))
-    zone = first.racks * first.profile.hosts * ground.net.rails
-    small = min(_SMALL, zone, found.before.gpus)
+    small = min(_SMALL, _together(ground.cluster) * ground.net.rails, found.before.gpus)
     if small < found.before.gpus:
         asked: Case = replace(case, name="small", gpus=small - small % ground.net.rails, hosts=(), placement="rack")
         drawn.append(ground.ask(ground.net, asked))

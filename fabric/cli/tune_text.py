@@ -14,7 +14,8 @@ from fabric.predict.calibration import Calibration
 from fabric.predict.model import Band
 from fabric.predict.source import QPS_KEY
 from fabric.predict.telling import band_text, document, percent, size_text
-from fabric.predict.tune import Trial, Tuning
+from fabric.predict.trials import Trial, Tuning
+from fabric.spec.yaml_source import path_text
 
 _SHOWN = 5  # sizes that are printed
 
@@ -115,8 +116,7 @@ def _tell_changes(shown: Shown) -> None:
         return
     click.echo(f"the cheapest changes that reach it; they cost {found.best.cost.text}:")
     for edit in found.edits:
-        path = ".".join(str(part) for part in edit.path)
-        click.echo(f"  {path}: {edit.before} -> {edit.after}")
+        click.echo(f"  {path_text(edit.path)}: {edit.before} -> {edit.after}")
     if found.chosen.wider is not None and found.chosen.wider.switches:
         click.echo(f"  which adds {found.chosen.wider.switches} switches and {found.chosen.wider.cables:,} cables")
     if any(edit.path[-1] in ("qps", QPS_KEY) and int(edit.after) > PUBLISHED_QPS for edit in found.edits):

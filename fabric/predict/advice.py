@@ -124,7 +124,7 @@ def _spreads(now: Asked, gates: Floats) -> list[tuple[str, str, Asked]]:
     case, found = now.case, []
     if not any(_lower_of(tier) == "rtsw" for tier in now.net.tiers):
         free = Asked(now.net.open or now.net, replace(case, hash="spray"))
-        return [("adaptive routing", "backend.routing.engines", free)]
+        return [("adaptive routing, which NVIDIA's OpenSM has", "backend.routing.engines", free)]
     rho, links = utilisation(now.net, gates)
     wanted = queue_pairs_for(rho, spread_of(links))
     pairs = 1 << (max(16, wanted) - 1).bit_length() if wanted is not None and wanted <= MOST_PAIRS else None

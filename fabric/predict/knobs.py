@@ -11,6 +11,7 @@ from fabric.design.alike import TIERS, of_eos, seed_groups
 from fabric.design.fabric import Fabric
 from fabric.predict.model import Case, Hash, Placement, alike_text
 from fabric.predict.source import QPS_KEY, queue_pairs
+from fabric.spec.cluster import ClusterSpec
 from fabric.words import counted
 
 Path = tuple[str | int, ...]
@@ -35,7 +36,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Wider:
-    """More uplinks: `tiers` of rtsw and ctsw, the spec edits that declare them, and the cables and switches that this adds."""
+    """More uplinks: `tiers` of rtsw and ctsw, or of leaf and spine, the spec edits that declare them, the cables and switches they add."""
 
     tiers: tuple[str, ...]
     edits: tuple[Edit, ...]
@@ -45,7 +46,10 @@ class Wider:
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """A setting of everything that is searched. `qps` per connection, `channels` per NIC; `wider` None: the uplinks as declared."""
+    """A setting of everything that is searched. `qps` per connection, `channels` per NIC; `wider` None: the uplinks as declared.
+
+    `engine`: InfiniBand's routing engine, which stands for `hash`; "" on Ethernet.
+    """
 
     hash: Hash
     qps: int
@@ -54,6 +58,7 @@ class Knobs:
     seed_per_tier: bool
     wider: Wider | None = None
     seed_groups: tuple[int, ...] = ()
+    engine: str = ""
 
     def of(self, case: Case, seeds: int | None = None) -> Case:
         """The case with these."""
@@ -70,13 +75,15 @@ class Knobs:
 
     @property
     def text(self) -> str:
-        """In short: `rack order, e-ecmp, 16 QPs`."""
+        """In short: `rack order, e-ecmp, 16 QPs`, `rack order, ftree`."""
+        more = self.wider.edits if self.wider else ()
+        wide = "".join(f", {edit.path[-2]}.{edit.path[-1]} {edit.after}" for edit in more)
+        if self.engine:
+            return f"{self.placement} order, {self.engine}{wide}"
         flows = "" if self.hash in ("ecmp", "pinned") else f", {counted(self.qps, 'QP')}"
         channels = f" x {counted(self.channels, 'channel')}" if self.channels > 1 and flows else ""
         alike = alike_text(self.seed_per_tier, self.seed_groups)
         seeds = f", {alike}" if alike else ""
-        more = self.wider.edits if self.wider else ()
-        wide = "".join(f", {edit.path[-2]}.{edit.path[-1]} {edit.after}" for edit in more)
         return f"{self.placement} order, {self.hash}{flows}{channels}{seeds}{wide}"
 
 
@@ -109,7 +116,9 @@ class Cost:
 
 def cost(start: Knobs, knobs: Knobs) -> Cost:
     """What it takes to get from `start` to `knobs`."""
-    hashed = 0 if knobs.hash == "pinned" else int(knobs.hash != start.hash)  # no setting of a switch makes a path plan
+    hashed = int((knobs.engine or knobs.hash) != (start.engine or start.hash))
+    if knobs.hash == "pinned":
+        hashed = 0  # no setting of a switch makes a path plan
     return Cost(
         cables=knobs.wider.cables if knobs.wider else 0,
         order=int(knobs.placement != start.placement),
@@ -126,17 +135,17 @@ def declared(fabric: Fabric, *, channels: int = 1, placement: Placement | None =
         hash=spec.load_balancing.method,
         qps=queue_pairs(spec),
         channels=channels,
-        placement=placement or declared_order(fabric),
+        placement=placement or declared_order(spec),
         seed_per_tier=not seed_groups(spec),
         seed_groups=seed_groups(spec),
     )
 
 
-def declared_order(fabric: Fabric) -> Placement:
+def declared_order(spec: ClusterSpec) -> Placement:
     """How ranks stand by what the spec says of the scheduler: Slurm with ranks by switch or block follows the fabric, Slurm without packs
     zones, and of no scheduler nothing is known.
     """
-    scheduler = fabric.spec.scheduler
+    scheduler = spec.scheduler
     if scheduler is None:
         return "random"
     return "rack" if {"SwitchAsNodeRank", "BlockAsNodeRank"} & set(scheduler.parameters) else "zone"

@@ -15,117 +15,43 @@ import numpy as np
 from fabric.design.fabric import Fabric
 from fabric.errors import FabricError, FabricErrors
 from fabric.predict.answer import predict
-from fabric.predict.knobs import (
-    MOST_QPS,
-    Cost,
-    Edit,
-    Knobs,
-    Wider,
-    cost,
-    edits_of,
-    flow_steps,
-    groups_apart,
-    widenings,
-)
+from fabric.predict.knobs import MOST_QPS, Knobs, Wider, cost, edits_of, flow_steps, groups_apart, widenings
 from fabric.predict.model import Band, Case, Placement, Prediction
 from fabric.predict.net import Net
-from fabric.predict.runs import Asked, Run, band, norms_of
+from fabric.predict.runs import Run
+from fabric.predict.trials import SCREEN, UNSURE, Trial, Trials, Tuning
 
-SCREEN = 5
-"""Seeds of a first look; a setting that reaches the target there is walked over all seeds of the case."""
-UNSURE = 3.0
-"""Percent that percentile 5 of a first look may lie below the target and yet be looked at again."""
 PINNED = "not proposed: paths fixed by a controller, for which no switch here is set up"
 """What is said of a setting that is walked to be known only: `fabric tune --write` cannot write it."""
+IN_ORDER = "hosts and ranks in the order of zone, rack and host: fabric place, or Slurm with the topology of fabric export slurm"
+"""What no key of the spec says of the order of ranks."""
 _OVER = 1.005  # a load above 1 by more than rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A setting that was walked: `reached` (None where it cannot be built), `bound` with perfect balance in percent, and a word on it."""
-
-    knobs: Knobs
-    cost: Cost
-    reached: Band | None
-    bound: float | None
-    said: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What was found. `after` and `chosen` are None where nothing reaches the target; then `best` is what comes nearest.
-
-    `edits`: of the spec. `by_hand`: what no key of the spec says. `tried`: in the order in which it was.
-    """
-
-    target: float
-    before: Prediction
-    start: Knobs
-    chosen: Knobs | None
-    after: Prediction | None
-    best: Trial
-    edits: tuple[Edit, ...]
-    by_hand: tuple[str, ...]
-    tried: tuple[Trial, ...]
-
-    @property
-    def done(self) -> bool:
-        """Whether the declared setting reaches the target."""
-        return self.chosen == self.start
-
-
 @dataclass(slots=True)
-class _Search:
-    """A search in progress. `build` gives the network with more uplinks; FabricError where the design refuses it."""
+class _Search(Trials):
+    """A search on a RoCE fabric. `build` gives the network with more uplinks; FabricError where the design refuses it."""
 
-    fabric: Fabric
-    case: Case
-    target: float
-    start: Knobs
-    net: Net
-    build: Callable[[Wider], Net]
-    most_qps: int
-    tried: list[Trial] = field(default_factory=list)
+    fabric: Fabric = field(kw_only=True)
+    net: Net = field(kw_only=True)
+    build: Callable[[Wider], Net] = field(kw_only=True)
+    most_qps: int = field(kw_only=True)
     over: set[str] = field(default_factory=set)
-
-    def note(self, knobs: Knobs, reached: Band | None, said: str, bound: float | None = None) -> Trial:
-        """Keeps what was walked."""
-        trial = Trial(knobs, cost(self.start, knobs), reached, bound, said)
-        self.tried.append(trial)
-        return trial
-
-    def look(self, net: Net, knobs: Knobs, seeds: int) -> Band:
-        """What a setting reaches, over some seeds."""
-        asked = Asked(net, knobs.of(self.case, seeds))
-        runs = asked.hashed(asked.policy(), seeds)
-        self._mark(net, runs)
-        return band(100 * norms_of(runs))
 
     def bound(self, net: Net, knobs: Knobs) -> tuple[Band, float]:
         """What perfect balance would reach in that order of ranks, and the load of the fullest tier of switches with it."""
-        asked = Asked(net, replace(knobs.of(self.case, SCREEN), hash="spray"))
-        runs = asked.spread(min(SCREEN, self.case.seeds))
-        self._mark(net, runs)
+        found, runs = self.even(net, knobs)
         loads = np.max(np.stack([run.tiers for run in runs]), axis=0)
         between = [float(load) for name, load in zip(net.tiers, loads, strict=True) if _uplink(name)]
-        return band(100 * norms_of(runs)), max(between, default=0.0)
+        return found, max(between, default=0.0)
 
-    def _mark(self, net: Net, runs: tuple[Run, ...]) -> None:
+    def saw(self, net: Net, runs: tuple[Run, ...]) -> None:
         """Which uplinks are asked for more than they have: where more of them would help."""
         loads = np.max(np.stack([run.tiers for run in runs]), axis=0)
         for name, load in zip(net.tiers, loads, strict=True):
             kind = _uplink(name)
             if kind is not None and load > 100 / self.target * _OVER:
                 self.over.add(kind)
-
-    def reaches(self, net: Net, knobs: Knobs) -> Band:
-        """What percentile 5 is, over all seeds where a first look leaves hope: that spares most of the work."""
-        seeds = self.case.seeds
-        found = self.look(net, knobs, min(SCREEN, seeds))
-        if found.p5 >= self.target - UNSURE and seeds > SCREEN:
-            found = self.look(net, knobs, seeds)
-        self.note(knobs, found, "reaches it" if found.p5 >= self.target else "falls short")
-        return found
 
     def cheapest(self, net: Net, knobs: Knobs) -> Knobs | None:
         """The fewest flows with which this order on this network reaches the target; None where even the most do not."""
@@ -174,17 +100,15 @@ def tune(
 
     `ask` makes the predictions before and after. FabricError for a case that cannot be.
     """
-    search = _Search(fabric, case, target, start, net, build, most_qps)
+    search = _Search(case, target, start, fabric=fabric, net=net, build=build, most_qps=most_qps)
     before = ask(net, start.of(case))
     search.note(start, before.reached, "as declared", before.placement_bound)
     if before.reached.p5 >= target:
-        return Tuning(target, before, start, start, before, search.tried[0], (), (), tuple(search.tried))
+        return search.as_declared(before)
     found = _found(search)
     _pinned(search)
     if found is None:
-        ours = [one for one in search.tried if one.knobs.hash != "pinned"]
-        best = max(ours, key=lambda one: one.reached.p5 if one.reached else 0.0)
-        return Tuning(target, before, start, None, None, best, (), (), tuple(search.tried))
+        return search.nothing(before, without="pinned")
     knobs, built = _trimmed(search, *found)
     after = ask(built, knobs.of(case))
     best = Trial(knobs, cost(start, knobs), after.reached, after.placement_bound, "chosen")
@@ -195,7 +119,7 @@ def tune(
 def _found(search: _Search) -> tuple[Knobs, Net] | None:
     """From cheap to dear: settings and flows, then the order of ranks, then more uplinks on the tiers that gate."""
     free = _free(search)
-    for order in _orders(search):
+    for order in orders(search):
         knobs = replace(free, placement=order)
         if (found := search.cheapest(search.net, knobs)) is not None:
             return found, search.net
@@ -206,11 +130,10 @@ def _found(search: _Search) -> tuple[Knobs, Net] | None:
         try:
             net = search.build(wider)
         except FabricError as error:
-            first = error.errors[0] if isinstance(error, FabricErrors) else error
-            search.note(replace(free, wider=wider), None, f"cannot be built: {first.message}")
+            search.note(replace(free, wider=wider), None, cannot_be_built(error))
             refused.append(set(wider.tiers))
             continue
-        for order in _orders(search):
+        for order in orders(search):
             if (found := search.cheapest(net, replace(free, placement=order, wider=wider))) is not None:
                 return found, net
     return None
@@ -218,7 +141,7 @@ def _found(search: _Search) -> tuple[Knobs, Net] | None:
 
 def _pinned(search: _Search) -> None:
     """What a controller would reach that fixes the path of every pair, on the declared uplinks: to be known, not chosen."""
-    knobs = replace(search.start, hash="pinned", placement=_orders(search)[-1])
+    knobs = replace(search.start, hash="pinned", placement=orders(search)[-1])
     search.note(knobs, search.look(search.net, knobs, SCREEN), PINNED)
 
 
@@ -233,7 +156,7 @@ def _free(search: _Search) -> Knobs:
     )
 
 
-def _orders(search: _Search) -> list[Placement]:
+def orders(search: Trials) -> list[Placement]:
     """The order of today, then that of the fabric."""
     start = search.start.placement
     return [start] if search.case.hosts or start == "rack" else [start, "rack"]
@@ -253,13 +176,15 @@ def _trimmed(search: _Search, knobs: Knobs, net: Net) -> tuple[Knobs, Net]:
     return knobs, net
 
 
+def cannot_be_built(error: FabricError) -> str:
+    """What is said of a setting that the design refuses."""
+    first = error.errors[0] if isinstance(error, FabricErrors) else error
+    return f"cannot be built: {first.message}"
+
+
 def _by_hand(start: Knobs, knobs: Knobs, case: Case) -> tuple[str, ...]:
     """What no key of the spec says."""
-    said = []
-    if knobs.placement != start.placement and not case.hosts:
-        said.append(
-            "hosts and ranks in the order of zone, rack and host: fabric place, or Slurm with the topology of fabric export slurm"
-        )
+    said = [IN_ORDER] if knobs.placement != start.placement and not case.hosts else []
     if knobs.channels != start.channels:
         said.append(
             f"{knobs.channels} channels a NIC: NCCL_MIN_CTAS, which NVIDIA lists for debugging only, so it is not written into nccl.conf"

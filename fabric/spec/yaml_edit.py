@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -22,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 
 
 def with_values(text: str, name: str, values: Mapping[Loc, Scalar]) -> str:
-    """The text with each value set at its path; keys that are missing, and their mappings, are written.
+    """The text with each value set at its path; keys that are missing, their mappings, and a list for its item 0, are written.
 
     FabricError when one stands where it cannot be set alone (behind an alias or a merge, or where a list or a mapping is);
     `name` is the file's, for the message.
@@ -46,13 +47,16 @@ def _wanted(value: Any, loc: Loc, new: Scalar) -> Any:
     """The whole value with the one set."""
     value = _unshared(value)
     at: Any = value
-    for part in loc[:-1]:
+    for part, inner in pairwise(loc):
         if not isinstance(at, list):
             at.setdefault(part, None)
         if at[part] is None:
-            at[part] = {}
+            at[part] = [] if inner == 0 and isinstance(inner, int) else {}
         at = at[part]
-    at[loc[-1]] = new
+    if isinstance(at, list) and loc[-1] == len(at):
+        at.append(new)
+    else:
+        at[loc[-1]] = new
     return value
 
 
@@ -110,8 +114,9 @@ def _added(text: str, node: MappingNode, loc: Loc, value: Scalar) -> str:
         at = len(text) if line < 0 else line + 1
     lead = "" if text[at - 1 : at] == "\n" else feed
     indent = node.value[0][0].start_mark.column
-    lines = [f"{' ' * (indent + 2 * depth)}{_key(part)}:" for depth, part in enumerate(loc)]
-    return f"{text[:at]}{lead}{feed.join(lines)} {_scalar(value)}{feed}{text[at:]}"
+    keys = [part for part in loc if isinstance(part, str)]  # a list can only be the last of those that are missing
+    lines = [f"{' ' * (indent + 2 * depth)}{_key(part)}:" for depth, part in enumerate(keys)]
+    return f"{text[:at]}{lead}{feed.join(lines)} {_flow(loc[len(keys) :], value)}{feed}{text[at:]}"
 
 
 def _end(node: Node) -> int:
@@ -124,14 +129,14 @@ def _end(node: Node) -> int:
 
 
 def _flow(loc: Loc, value: Scalar) -> str:
-    """`{a: {b: 1}}`."""
+    """`{a: {b: 1}}`, `{a: [1]}`."""
     text = _scalar(value)
     for part in reversed(loc):
-        text = f"{{{_key(part)}: {text}}}"
+        text = f"{{{_key(part)}: {text}}}" if isinstance(part, str) else f"[{text}]"
     return text
 
 
-def _key(part: str | int) -> str:
+def _key(part: str) -> str:
     return _scalar(part)
 
 

@@ -144,10 +144,69 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str, spec: P
     assert found.stdout == ""
 
 
-def test_infiniband_is_refused(
-    fabric_cli: Cli, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+LAB = SPEC.parents[1] / "ib-lab" / "cluster.yaml"
+
+
+def _subnet(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The lab's subnet of half the hosts with some changes."""
+    text = LAB.read_text(encoding="utf-8")
+    for old, new in (("hosts: 48", "hosts: 24"), ("[{units: 4-6}]", "[{units: 3}]"), ("gt0025", "gt0017"), *changes):
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "cluster.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+NVIDIA = ("flavour: opensm", "flavour: nvidia")
+UPDN = ("engines: [ftree]", "engines: [updn]")
+THIN = ("  hosts_per_unit", "  leaf_uplinks: 2\n  hosts_per_unit")
+NONE = ("  routing: {engines: [ftree], fallback: false}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "now", "by_hand"),
+    [
+        ([UPDN], ("--placement", "rack"), ["  routing: {engines: [ftree], fallback: false}"], False),
+        ([UPDN], (), ["  routing: {engines: [ftree], fallback: false}"], True),
+        ([NVIDIA], (), ["  routing: {engines: [ar_ftree], fallback: false}"], False),
+        ([NVIDIA, NONE], (), ["  routing:", "    engines: [ar_ftree]"], False),
+        ([THIN], ("--placement", "rack", "--collective", "all_to_all"), ["  leaf_uplinks: 8"], False),
+        (
+            [("[ftree]", "[minhop, ftree]")],
+            ("--placement", "rack"),
+            ["  routing: {engines: [ftree, minhop], fallback: false}"],
+            False,
+        ),
+    ],
+    ids=["engine", "engine and order", "adaptive", "no key yet", "uplinks", "the second engine"],
+)
+def test_infiniband(
+    changes: list[tuple[str, str]],
+    arguments: tuple[str, ...],
+    now: list[str],
+    by_hand: bool,
+    tmp_path: Path,
+    fabric_cli: Cli,
 ) -> None:
-    monkeypatch.chdir(SPEC.parents[1] / "ib-lab")
-    found = fabric_cli("tune", "cluster.yaml")
-    assert found.exit_code == 1
-    golden("errors/tune-infiniband.txt", found.stderr)
+    """What is written is found again, and leaves nothing to do but what no key says."""
+    spec = _subnet(tmp_path, *changes)
+    before = spec.read_text(encoding="utf-8").splitlines()
+    wrote = fabric_cli("tune", spec, "--seeds", "5", "--write", *arguments)
+    assert wrote.exit_code == (2 if by_hand else 0), wrote.output
+    assert [line for line in spec.read_text(encoding="utf-8").splitlines() if line not in before] == now
+    order = ("--placement", "rack") if by_hand else arguments
+    again = fabric_cli("tune", spec, "--seeds", "5", *arguments, *order)
+    assert again.exit_code == 0
+    assert "as declared: nothing to change" in again.stdout
+
+
+def test_what_is_said_of_infiniband(
+    tmp_path: Path, fabric_cli: Cli, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _subnet(tmp_path, NVIDIA, ("engines: [ftree]", "engines: [updn]"), THIN)
+    monkeypatch.chdir(tmp_path)
+    found = fabric_cli("tune", "cluster.yaml", "--seeds", "5", "--collective", "all_to_all")
+    assert found.exit_code == 2
+    golden("predict/tune-infiniband.txt", found.stdout)
+    assert fabric_cli("tune", "cluster.yaml", "--most-qps", "8").exit_code == 1

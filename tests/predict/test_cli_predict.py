@@ -89,7 +89,7 @@ def test_infiniband_that_chooses_among_paths(spec_file: Callable[..., Path], fab
     spec = spec_file("ib-lab", {"backend.routing.engines": ["updn"]})
     asked = ("--json", "--seeds", 2, "--sizes", "1G")
     change = json.loads(fabric_cli("predict", spec, *asked).stdout)["cases"][0]["change"]
-    assert (change["what"], change["key"]) == ("adaptive routing", "backend.routing.engines")
+    assert (change["what"], change["key"]) == ("adaptive routing, which NVIDIA's OpenSM has", "backend.routing.engines")
     adaptive = load_spec(spec_file("ib-24k")).value
     assert declared(adaptive).hash == "spray"
 

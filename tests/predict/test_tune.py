@@ -28,7 +28,8 @@ from fabric.predict.knobs import (
 )
 from fabric.predict.model import Case, Placement
 from fabric.predict.net import Net
-from fabric.predict.tune import PINNED, Tuning, hopeless, tune
+from fabric.predict.trials import Tuning
+from fabric.predict.tune import PINNED, hopeless, tune
 from fabric.spec.cluster import ClusterSpec
 from tests.conftest import edited
 
