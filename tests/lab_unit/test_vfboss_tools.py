@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fabric.lab import proc
 from fabric.lab.fboss.node import Node
-from fabric.lab.fboss.timers import seconds
+from fabric.lab.fboss.timers import seconds, timers
 from tests.lab_unit.vfboss_box import make_node, tool
 
 REFUSED = (
@@ -150,11 +151,15 @@ def test_a_timer_fires_once(box: Node, tmp_path: Path) -> None:
 
 def test_a_stopped_timer_does_not_fire(box: Node, tmp_path: Path) -> None:
     mark = tmp_path / "fired"
-    assert arm(box, "12", "t", "/usr/bin/touch", str(mark)) == 0  # stopped before, also on a busy machine
+    assert arm(box, "300", "t", "/usr/bin/touch", str(mark)) == 0  # stopped before, also on a busy machine
     assert arm(box, "10", "t", "/bin/true") == 1  # the name is taken
+    row = timers(box)["t"]
     assert tool(box, "systemctl", "stop", "t.timer").returncode == 0
     assert not active(box, "t.timer")
-    time.sleep(12)
+    limit = time.monotonic() + 120
+    while proc.start_time(row["pid"]) == row["start"]:  # what would fire is gone
+        assert time.monotonic() < limit
+        time.sleep(0.05)
     assert not mark.exists()
     assert arm(box, "300", "t", "/bin/true") == 0  # the name is free again
     assert tool(box, "systemctl", "stop", "t.timer").returncode == 0

@@ -52,7 +52,7 @@ def put(node: Node, path: str, conf: Any) -> None:
     place.write_text(conf if isinstance(conf, str) else json.dumps(conf), encoding="utf-8")
 
 
-def tool(node: Node, *words: str, timeout: float = 30) -> subprocess.CompletedProcess[str]:
+def tool(node: Node, *words: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Run a command line of the box, as its shell would find it."""
     program = node.path(f"/usr/local/bin/{words[0]}")
     return subprocess.run(

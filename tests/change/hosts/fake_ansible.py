@@ -39,7 +39,9 @@ def perform(folder: Path, hosts: Sequence[str], kind: str, tell: Callable[[dict[
                 host["has"] = host["wants"]
                 host["reboot_needed"] = bool(host.get("reboot")) and host.get("booted_with") != host["wants"]
         told[name] = {"fabric_reboot": {"rdma": "firmware changes"} if host.get("reboot_needed") else {}}
-        path.write_text(json.dumps(host))
+        aside = path.with_suffix(".new")
+        aside.write_text(json.dumps(host))
+        aside.replace(path)  # whoever looks meanwhile reads the old or the new
     if (folder / "die").exists():
         os.kill(os.getpid(), 9)
     tell({"event": "end", "hosts": counts, "told": told})

@@ -137,7 +137,9 @@ class Scene:
 
     def set(self, name: str, **values: Any) -> None:
         old = self.get(name) if self.path(name).exists() else {}
-        self.path(name).write_text(json.dumps({**old, **values}))
+        aside = self.path(name).with_suffix(".set")
+        aside.write_text(json.dumps({**old, **values}))
+        aside.replace(self.path(name))  # whoever looks meanwhile reads the old or the new
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs of Ansible that there were: kind and hosts."""

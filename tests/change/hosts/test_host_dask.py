@@ -23,6 +23,15 @@ from tests.change.hosts.host_scene import Scene, install_fake, results, until
 distributed = pytest.importorskip("distributed")
 
 
+def _address(text: str) -> str | None:
+    """The scheduler's address in its file; None while that is being written."""
+    try:
+        found: str | None = json.loads(text).get("address")
+    except ValueError:
+        return None
+    return found
+
+
 class Machines:
     """A scheduler and its workers, as processes of their own."""
 
@@ -31,7 +40,7 @@ class Machines:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         file = folder / "scheduler.json"
         self.start("scheduler", "distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file))
-        self.address: str = until(lambda: file.exists() and json.loads(file.read_text()).get("address"))
+        self.address: str = until(lambda: file.exists() and _address(file.read_text()))
         for name in ("c1", "c2"):
             self.worker(name)
 

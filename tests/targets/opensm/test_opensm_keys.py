@@ -20,7 +20,7 @@ def said(conf: str, folder: Path) -> tuple[str, dict[str, str]]:
     """What opensm prints on reading a file, and the values that it then has; no fabric is needed."""
     (folder / "in.conf").write_text(conf, encoding="ascii")
     done = subprocess.run(
-        [OPENSM, "-F", "in.conf", "-c", "out.conf"], cwd=folder, capture_output=True, text=True, timeout=30, check=True
+        [OPENSM, "-F", "in.conf", "-c", "out.conf"], cwd=folder, capture_output=True, text=True, timeout=120, check=True
     )
     found = {}
     for line in (folder / "out.conf").read_text(encoding="ascii").splitlines():

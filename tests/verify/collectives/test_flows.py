@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,9 @@ def test_lldp_is_read() -> None:
 def test_flows_between_two_addresses_of_this_machine(capfd: pytest.CaptureFixture[str]) -> None:
     import threading
 
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.2", 0))
+        port = free.getsockname()[1]
     arguments = [
         "--from",
         "127.0.0.1",
@@ -162,7 +166,7 @@ def test_flows_between_two_addresses_of_this_machine(capfd: pytest.CaptureFixtur
         "--seconds",
         "0.05",
         "--port",
-        "27911",
+        str(port),
     ]
     receiver = threading.Thread(target=paths.main, args=([*arguments, "--rank", "1"],))
     receiver.start()

@@ -62,8 +62,8 @@ def test_a_program_with_its_files_and_environment() -> None:
 def test_a_late_one_is_ended_and_what_it_left_is_swept_up(tmp_path: Path) -> None:
     mark = tmp_path / "swept"
     began = time.monotonic()
-    (one,) = ended(Command(("sh", "-c", "echo begun; sleep 60"), 2.5, after_kill=("touch", str(mark))))
-    assert (one.code, one.out, one.cut) == (None, "begun\n", "no end after 2.5 s")
+    (one,) = ended(Command(("sh", "-c", "echo begun; sleep 60"), 8, after_kill=("touch", str(mark))))
+    assert (one.code, one.out, one.cut) == (None, "begun\n", "no end after 8 s")
     assert mark.exists()
     assert time.monotonic() - began < 50
 
@@ -424,7 +424,7 @@ def test_real_srun_takes_every_command(tmp_path: Path, spec_file: Callable[..., 
 def test_endless_output_is_ended_before_it_fills_the_disk_and_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "FLOOD", 1 << 20)
     (one,) = ended(Command(("yes", WAITS), 60))
-    assert (one.code, one.cut, one.seconds < 20) == (None, "ended, as it said more than 1 MiB", True)
+    assert (one.code, one.cut, one.seconds < 50) == (None, "ended, as it said more than 1 MiB", True)
     short = replace(one, out="", err=WAITS)
     (task,) = tasks([GROUP], Collectives(), {host: LAB.seats[host] for host in PAIR}, Around())
     (found,) = (m for m in read(task, [short], LAB.seating) if isinstance(m, Measurement))

@@ -99,10 +99,10 @@ def test_a_file_that_hangs_costs_only_what_comes_after_it(tmp_path: Path) -> Non
     (tmp_path / "a").write_text("A")
     os.mkfifo(tmp_path / "b")
     wanted = [Files(str(tmp_path / name)) for name in ("a", "b", "c")]
-    found = gather(wanted, 0.5)
+    found = gather(wanted, 8)  # enough to read the first on a busy machine
     assert found.file(wanted[0]) == "A"
     for source in wanted[1:]:
-        with pytest.raises(Unseen, match=f"no answer in 0.5 s while reading {tmp_path}/b"):
+        with pytest.raises(Unseen, match=f"no answer in 8 s while reading {tmp_path}/b"):
             found.files(source)
 
 
