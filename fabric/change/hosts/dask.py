@@ -72,6 +72,7 @@ class DaskRunner:
                 "--executor dask needs the Python package distributed", hint="pip install 'clusterfabric[dask]'"
             ) from None
         self._address, self._stop = address, stop
+        self._known: list[str] = []
         try:
             self._client: Client = Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError) as error:
@@ -101,9 +102,18 @@ class DaskRunner:
         return {host: found[host] for host in work.hosts}
 
     def _workers(self) -> list[str]:
-        """The addresses of all workers there are, in order."""
-        info: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)
-        return sorted(info["workers"])
+        """The addresses of all workers there are, in order; the last known ones while the scheduler is not reached.
+
+        Asked of the scheduler itself: what `scheduler_info` returns is overwritten every two seconds by an answer without workers.
+        """
+        scheduler = self._client.scheduler
+        if scheduler is not None and self._client.status == "running":
+            try:
+                info: Mapping[str, Any] = self._client.sync(scheduler.identity, n_workers=-1)  # type: ignore[no-untyped-call]
+            except OSError:
+                return self._known
+            self._known = sorted(info["workers"])
+        return self._known
 
     def _start(self, work: Work, worker: str, attempt: int) -> _Part:
         executor: Executor = self._client.get_executor(  # type: ignore[no-untyped-call]

@@ -104,6 +104,20 @@ def scene(machines: Machines) -> Iterator[Scene]:
     runner.close()
 
 
+def test_what_the_client_keeps_of_the_scheduler_hides_no_machine(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It asks by itself every two seconds, for no workers, and keeps that: so they seemed lost, in the middle of their work."""
+    runner = scene.runner
+    assert isinstance(runner, DaskRunner)
+    real = distributed.Client._update_scheduler_info
+
+    async def update(self: Any, n_workers: int = 0) -> None:
+        await real(self, n_workers)
+        await real(self, 0)
+
+    monkeypatch.setattr(distributed.Client, "_update_scheduler_info", update)
+    assert len(runner._workers()) == 2
+
+
 def test_a_wave_is_shared(scene: Scene) -> None:
     assert set(results(scene.apply()).values()) == {"done"}
     wave = [run for run in scene.runs() if run["kind"] == "apply"][1:]
