@@ -53,22 +53,32 @@ class _Search(Trials):
     subnet: Subnet = field(kw_only=True)
     net: Net = field(kw_only=True)
     build: Build = field(kw_only=True)
+    made: dict[str, tuple[Wider | None, Net] | None] = field(default_factory=dict)
 
     def built(self, knobs: Knobs, wider: tuple[Edit, ...]) -> tuple[Knobs, Net] | None:
-        """The setting with what its uplinks add, and its network; None, and noted, where the design refuses it."""
+        """The setting with what its uplinks add, and its network; None, and noted, where the design refuses it.
+
+        Designed once for all orders of ranks: `made` is by engine, for these uplinks.
+        """
+        if knobs.engine not in self.made:
+            self.made[knobs.engine] = self._designed(knobs, wider)
+        found = self.made[knobs.engine]
+        return None if found is None else (replace(knobs, wider=found[0]), found[1])
+
+    def _designed(self, knobs: Knobs, wider: tuple[Edit, ...]) -> tuple[Wider | None, Net] | None:
         if knobs.engine == self.start.engine and not wider:
-            return knobs, self.net
-        with_uplinks = replace(knobs, wider=Wider(_tiers(wider), wider, 0, 0) if wider else None)
+            return None, self.net
         try:
             subnet, net = self.build((*wider, *engine_edits(self.subnet, knobs.engine)))
         except FabricError as error:
-            self.note(with_uplinks, None, cannot_be_built(error))
+            asked = Wider(_tiers(wider), wider, 0, 0) if wider else None
+            self.note(replace(knobs, wider=asked), None, cannot_be_built(error))
             return None
         if not wider:
-            return knobs, net
+            return None, net
         cables = len(subnet.links) - len(self.subnet.links)
         switches = len(subnet.switches) - len(self.subnet.switches)
-        return replace(knobs, wider=Wider(_tiers(wider), wider, cables, switches)), net
+        return Wider(_tiers(wider), wider, cables, switches), net
 
 
 def tune_subnet(
@@ -97,6 +107,7 @@ def tune_subnet(
 def _found(search: _Search) -> tuple[Knobs, Net] | None:
     """From cheap to dear: the engine, then the order of ranks, then more uplinks."""
     for wider in ((), *widenings(search.subnet)):
+        search.made.clear()
         for order in orders(search):
             for engine in engines(search.subnet):
                 knobs = replace(search.start, placement=order, engine=engine, hash=hash_of(engine))
